@@ -1,0 +1,83 @@
+"""The errors that ctxctl raises, and the exit status of each."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """Exit status of the command line. Scripts rely on these numbers: they never change meaning."""
+
+    OK = 0
+    FINDING = 1  # done, and a check or gate did not pass
+    USAGE = 2
+    INPUT = 3  # not readable, not a known format, or no record usable
+    CONFIG = 4
+    TARGET = 5  # the target can't be met
+    NOTHING = 6  # empty or blank file, folder or glob without a transcript
+    BUG = 70
+    INTERRUPTED = 130
+    PIPE = 141
+
+
+class CtxctlError(Exception):
+    """Base of all errors that a user can act on.
+
+    message: what is wrong, with the value. hint: the next thing to type. path and line: where, when it lies in a file.
+    """
+
+    exit_code = ExitCode.BUG
+    code = "error"
+
+    def __init__(
+        self, message: str, *, hint: str | None = None, path: str | None = None, line: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.path = path
+        self.line = line
+
+    def where(self) -> str:
+        """`path:line: ` as far as known, else an empty string."""
+        if self.path is None:
+            return ""
+        return f"{self.path}:{self.line}: " if self.line is not None else f"{self.path}: "
+
+    def __str__(self) -> str:
+        return f"{self.where()}{self.message}"
+
+
+class UsageError(CtxctlError):
+    """A wrong option, argument or name."""
+
+    exit_code = ExitCode.USAGE
+    code = "usage"
+
+
+class InputError(CtxctlError):
+    """A transcript that can't be read: missing, unreadable, of an unknown format, or without a usable record."""
+
+    exit_code = ExitCode.INPUT
+    code = "input"
+
+
+class ConfigError(CtxctlError):
+    """A settings file, environment variable or option value that is refused."""
+
+    exit_code = ExitCode.CONFIG
+    code = "config"
+
+
+class TargetError(CtxctlError):
+    """A target that can't be met: the message names the floor and its cause."""
+
+    exit_code = ExitCode.TARGET
+    code = "target"
+
+
+class NothingFoundError(CtxctlError):
+    """An empty input, or a folder or glob without a transcript."""
+
+    exit_code = ExitCode.NOTHING
+    code = "nothing_found"

@@ -1,0 +1,116 @@
+"""What a transcript format is, and what all of them share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import orjson
+
+from ctxctl.model.block import Block
+from ctxctl.model.transcript import Diagnostic, Severity, Transcript
+from ctxctl.registry import Registry
+
+Emit = Callable[[Block], None]
+"""Takes each block as it is read. Blocks are numbered by the order of these calls, from 0."""
+
+Json = Any
+"""A decoded JSON value."""
+
+FORMATS: Registry[type[Format]] = Registry("format", "ctxctl.formats", "ctxctl.formats")
+
+MOST_PER_CODE = 50
+
+
+class Diagnostics:
+    """Collects what could not be used, at most 50 of a code; the rest is counted, so that damage in each of a million
+    lines stays a short list."""
+
+    def __init__(self) -> None:
+        self._items: list[Diagnostic] = []
+        self._seen: dict[str, int] = {}
+
+    def add(self, severity: Severity, code: str, message: str, line: int | None = None) -> None:
+        """Record one; `code` is a stable word for scripts, `message` is for people."""
+        n = self._seen[code] = self._seen.get(code, 0) + 1
+        if n <= MOST_PER_CODE:
+            self._items.append(Diagnostic(severity, code, message, line))
+
+    def count(self, code: str) -> int:
+        """How often a code was added, also beyond the list."""
+        return self._seen.get(code, 0)
+
+    def items(self) -> tuple[Diagnostic, ...]:
+        """In the order added, with a line that counts what was left out."""
+        more = [
+            Diagnostic("info", code, f"{n - MOST_PER_CODE} more of {code!r} are not listed")
+            for code, n in self._seen.items()
+            if n > MOST_PER_CODE
+        ]
+        return (*self._items, *more)
+
+
+class Format(ABC):
+    """One transcript format. The class says how to recognize and write it; an instance reads one file.
+
+    name: as on the command line. title: for people. document: the whole file is one JSON value. priority: lower is
+    asked first when detecting; a format whose rule is more specific has the lower number.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    document: ClassVar[bool] = False
+    priority: ClassVar[int] = 50
+
+    def __init__(self, path: str, emit: Emit, *, usage_only: bool = False) -> None:
+        self.path = path
+        self.emit = emit
+        self.usage_only = usage_only
+        self.diagnostics = Diagnostics()
+        self.records = 0
+        self.complete = True
+
+    @classmethod
+    @abstractmethod
+    def sniff(cls, records: Sequence[Json], path: str) -> bool:
+        """Whether the first records of a file (at most 50, parsed) are of this format."""
+
+    @abstractmethod
+    def feed(self, record: Json, line: int) -> None:
+        """Take the next record. line: 1-based. Only objects are fed, and lists where `document` is true."""
+
+    @abstractmethod
+    def finish(self) -> Transcript:
+        """Everything but the blocks, which were emitted."""
+
+    @staticmethod
+    def wanted(line: bytes) -> bool:
+        """Whether a raw line can carry usage or a compaction; the others are not parsed when only usage is asked."""
+        return True
+
+    @classmethod
+    def companions(cls, path: Path) -> list[Path]:
+        """Further files that belong to the session at `path`, such as those of its sub-agents."""
+        return []
+
+    def begin_companion(self, path: Path) -> None:
+        """The records fed from here on come from this companion."""
+
+    @staticmethod
+    def encode(record: Json) -> bytes:
+        """One record as the agent itself writes it: compact separators, UTF-8 not escaped."""
+        return dumps(record)
+
+
+def dumps(value: Json) -> bytes:
+    """Compact JSON in UTF-8, keys in their order. Lone surrogates become U+FFFD: UTF-8 has no form for them, and the
+    escaped form makes providers refuse the request."""
+    try:
+        return orjson.dumps(value)
+    except (TypeError, orjson.JSONEncodeError):
+        import json
+
+        text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()

@@ -1,0 +1,149 @@
+"""From what was read of a Claude Code session to its `Transcript`: window, branches, compactions, counts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxctl.formats.claude_tree import MESSAGE, SIDE, Live, Tree
+from ctxctl.model.block import MAIN
+from ctxctl.model.transcript import Branch, Compaction, MessageCounts, Transcript
+
+if TYPE_CHECKING:
+    from ctxctl.formats.claude_code import ClaudeCode
+
+
+def build(reader: ClaudeCode) -> Transcript:
+    """The transcript of a reader that has been fed the whole file."""
+    session, tree = reader.session, reader.tree
+    main = _main_thread(reader)
+    live = tree.resolve(reader.boundaries, reader.logical, reader.leaf_hint, SIDE if main != MAIN else 0, reader.diagnostics)
+    usage = session.usage()
+    compactions = _compactions(reader, live)
+    users, assistants = reader.users, reader.assistants
+    sidechain = sum(n for counts in (users, assistants) for name, n in counts.items() if name != main)
+    blocks = [b for node in live.nodes for b in _blocks(tree, node)]
+    window_blocks = set(blocks)
+    return Transcript(
+        id=reader.id,
+        format=reader.name,
+        path=reader.path,
+        main=main,
+        model=_model(reader, main),
+        models=tuple(session.models),
+        live=tuple(b for b in blocks if b not in reader.superseded),
+        cleared=frozenset(b for c in compactions for b in c.cleared if b in window_blocks),
+        superseded=_superseded(reader),
+        order=tuple(tree.uuid(node) for node in live.nodes if tree.flags[node] & MESSAGE),
+        usage=usage,
+        compactions=tuple(compactions),
+        branches=tuple(_branches(reader, live)),
+        overflows=tuple(reader.overflows),
+        threads=tuple(session.threads),
+        records=reader.records,
+        exchanges=session.threads[main].exchange,
+        messages=MessageCounts(users.get(main, 0), assistants.get(main, 0), sidechain),
+        unreachable=live.unreachable,
+        errors=reader.errors,
+        complete=reader.complete,
+        cwd=reader.cwd,
+        diagnostics=reader.diagnostics.items(),
+    )
+
+
+def _main_thread(reader: ClaudeCode) -> str:
+    """`main`, unless the file is a helper's own: then the window is that of the helper with most messages."""
+    if reader.users.get(MAIN) or reader.assistants.get(MAIN) or not reader.users:
+        return MAIN
+    return max(reader.users, key=lambda name: reader.users[name])
+
+
+def _model(reader: ClaudeCode, main: str) -> str | None:
+    """The model of the newest call of the main thread."""
+    for call in reversed(reader.session.calls):
+        if call.thread == main and call.model:
+            return call.model
+    return reader.session.main_model()
+
+
+def _blocks(tree: Tree, node: int) -> range:
+    first = tree.first[node]
+    return range(first, first + tree.count[node])
+
+
+def _superseded(reader: ClaudeCode) -> frozenset[int]:
+    copies = {b for node in reader.tree.moved for b in _blocks(reader.tree, node)}
+    return frozenset(copies | reader.superseded)
+
+
+def _compactions(reader: ClaudeCode, live: Live) -> list[Compaction]:
+    tree = reader.tree
+    found = []
+    for boundary in reader.boundaries:
+        kept = tuple(b for n in live.kept.get(boundary.node, ()) if n < boundary.node for b in _blocks(tree, n))
+        found.append(
+            Compaction(
+                reader.boundary_turns[boundary.node],
+                tree.first[boundary.node],
+                "full",
+                boundary.line,
+                boundary.trigger,
+                boundary.before,
+                boundary.after,
+                kept,
+            )
+        )
+    for turn, at, line, data in reader.micro:
+        ids = data.get("compactedToolIds")
+        cleared = [reader.results.get(hash(i)) for i in ids if isinstance(i, str)] if isinstance(ids, list) else []
+        trigger = data.get("trigger")
+        found.append(
+            Compaction(
+                turn,
+                at,
+                "micro",
+                line,
+                trigger if isinstance(trigger, str) else None,
+                cleared=tuple(b for b in cleared if b is not None and b < at),
+            )
+        )
+    found.extend(_rewinds(reader, live))
+    return sorted(found, key=lambda c: (c.at, c.line))
+
+
+def _rewinds(reader: ClaudeCode, live: Live) -> list[Compaction]:
+    """Each rewind as a point where the window fell back to what the new path shares with the old."""
+    tree = reader.tree
+    found = []
+    for fork in live.forks:
+        head = fork.heads[-1]
+        start = max((b.node for b in reader.boundaries if b.node < fork.node), default=-1)
+        shared = [n for n in range(start + 1, fork.node + 1) if tree.flags[n] & MESSAGE and not live.dead[n]]
+        kept = tuple(b for n in shared for b in _blocks(tree, n))
+        turn = 1 + max((reader.calls_of_node.get(n, 0) for n in shared), default=0)
+        found.append(Compaction(turn, tree.first[head], "rollback", tree.line[head], "rewind", kept=kept))
+    return found
+
+
+def _branches(reader: ClaudeCode, live: Live) -> list[Branch]:
+    """One branch per path; none when the session was never rewound."""
+    if not live.forks:
+        return []
+    tree = reader.tree
+    nodes = [n for n in range(len(tree)) if tree.flags[n] & MESSAGE and not tree.flags[n] & SIDE]
+    number = {reader.tree.line[n]: n for n in nodes}
+    branches = [_branch(reader, [n for n in nodes if not live.dead[n]], True, number)]
+    for fork in live.forks:
+        for head in fork.heads:
+            if live.dead[head]:
+                end = min((h for h in fork.heads if h > head), default=len(tree))
+                path = [n for n in nodes if (n <= fork.node and not live.dead[n]) or (head <= n < end and live.dead[n])]
+                branches.append(_branch(reader, path, False, number))
+    return branches
+
+
+def _branch(reader: ClaudeCode, path: list[int], live: bool, number: dict[int, int]) -> Branch:
+    on_path = set(path)
+    calls = frozenset(
+        index for index, call in enumerate(reader.session.calls) if number.get(call.line) in on_path
+    )
+    return Branch(reader.tree.uuid(path[-1]), live, len(path), calls)

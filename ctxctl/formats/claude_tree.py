@@ -1,0 +1,295 @@
+"""The tree of a Claude Code session: which records are on the live branch, and which of those are in the window.
+
+Records hang on each other by `parentUuid`, but a walk from the leaf to the root loses parallel tool calls and their
+results (siblings), and a dangling parent cuts off everything before it. So file order is the rule, and only what a
+rewind left behind is taken out. Sources: recorded sessions (544 files), the behaviour that claude-code-log's
+`dev-docs/dag.md` describes.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ctxctl.formats.base import Diagnostics
+
+MESSAGE, PROMPT, BOUNDARY, SIDE, ATTACHED = 1, 2, 4, 8, 16
+
+NO_PARENT, DANGLING = -1, -2
+
+
+class Boundary(NamedTuple):
+    """A compaction record. node: its index; preserved: uuids that stay, or the head and tail of a run of them."""
+
+    node: int
+    line: int
+    trigger: str | None
+    before: int | None
+    after: int | None
+    uuids: tuple[str, ...] = ()
+    run: tuple[str, str] | None = None
+
+
+class Fork(NamedTuple):
+    """Where a conversation was rewound. node: the last shared record; heads: first record of each path."""
+
+    node: int
+    heads: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Live:
+    """Result of `Tree.resolve`. nodes: records in the window, in the order in which the model sees them."""
+
+    nodes: list[int] = field(default_factory=list)
+    dead: bytearray = field(default_factory=bytearray)
+    forks: list[Fork] = field(default_factory=list)
+    kept: dict[int, list[int]] = field(default_factory=dict)
+    leaf: int = -1
+    unreachable: int = 0
+
+
+class Tree:
+    """Records with a uuid, in columns: a session of 200 MB has 50,000 of them."""
+
+    def __init__(self) -> None:
+        self._index: dict[int, int] = {}
+        self._ids = bytearray()
+        self._odd_ids: dict[int, str] = {}
+        self._pending: dict[int, list[int]] = {}
+        self._when = array("q")
+        self.parent = array("i")
+        self.flags = bytearray()
+        self.line = array("i")
+        self.first = array("i")
+        self.count = array("i")
+        self.moved: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+    def add(self, uuid: str, parent: str | None, flags: int, line: int, first: int, when: str | None) -> int:
+        """Append a record; returns its index. first: number of its first block; `count` is set by the caller.
+
+        A uuid that was seen before is a copy that the agent wrote again (kept messages after a compaction): the later
+        position counts.
+        """
+        node = len(self.parent)
+        key = hash(uuid)
+        if (earlier := self._index.get(key)) is not None:
+            self.moved[earlier] = node
+        self._index[key] = node
+        self._store_id(node, uuid)
+        self.parent.append(self._resolve(parent, node))
+        self.flags.append(flags)
+        self.line.append(line)
+        self.first.append(first)
+        self.count.append(0)
+        self._when.append(hash(when))
+        return node
+
+    def _resolve(self, parent: str | None, node: int) -> int:
+        if parent is None:
+            return NO_PARENT
+        key = hash(parent)
+        found = self._index.get(key)
+        if found is None or found == node:
+            self._pending.setdefault(key, []).append(node)
+            return DANGLING
+        return found
+
+    def _store_id(self, node: int, uuid: str) -> None:
+        """A canonical uuid takes 16 bytes instead of 85."""
+        if len(uuid) == 36 and uuid[8] == uuid[13] == uuid[18] == uuid[23] == "-" and uuid == uuid.lower():
+            try:
+                self._ids += bytes.fromhex(uuid.replace("-", ""))
+                return
+            except ValueError:
+                pass
+        self._ids += bytes(16)
+        self._odd_ids[node] = uuid
+
+    def uuid(self, node: int) -> str:
+        """The id of a record."""
+        odd = self._odd_ids.get(node)
+        if odd is not None:
+            return odd
+        h = self._ids[node * 16 : node * 16 + 16].hex()
+        return f"{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:]}"
+
+    def find(self, uuid: str | None) -> int | None:
+        """Index of a record by uuid, None when it is not in the file."""
+        return self._index.get(hash(uuid)) if uuid is not None else None
+
+    def resolve(
+        self,
+        boundaries: list[Boundary],
+        logical: dict[int, str | None],
+        leaf_hint: str | None,
+        side: int,
+        diagnostics: Diagnostics,
+    ) -> Live:
+        """Work out the live branch and the window.
+
+        logical: `logicalParentUuid` by boundary node. leaf_hint: the leaf that the agent noted last, if it did so
+        after the last record. side: flag value (SIDE or 0) of the thread that the window belongs to.
+        """
+        live = Live(dead=bytearray(len(self)))
+        mine = [n for n in range(len(self)) if self.flags[n] & SIDE == side]
+        parent, cut = self._links(mine, logical, boundaries, diagnostics)
+        messages = [n for n in mine if self.flags[n] & MESSAGE]
+        if not messages:
+            return live
+        hinted = self.find(leaf_hint)
+        live.leaf = hinted if hinted is not None and self.flags[hinted] & SIDE == side else mine[-1]
+        ancestors = _ancestors(live.leaf, parent)
+        live.forks = self._forks(mine, parent)
+        self._bury(live, mine, parent, ancestors)
+        while live.leaf >= 0 and not self.flags[live.leaf] & MESSAGE:
+            live.leaf = parent[live.leaf]  # the leaf that users know is a message, not the note behind it
+        live.unreachable = self._unreachable(mine, cut, parent, live.leaf)
+        self._window(live, mine, boundaries)
+        return live
+
+    def _links(
+        self, mine: list[int], logical: dict[int, str | None], boundaries: list[Boundary], diagnostics: Diagnostics
+    ) -> tuple[list[int], set[int]]:
+        """Parents with every gap bridged by file order, and the records behind a gap."""
+        parent = list(self.parent)
+        cut: set[int] = set()
+        for key, children in self._pending.items():
+            target = self._index.get(key)
+            for node in children:
+                if target is not None:
+                    if self._is_cycle(node, target):
+                        diagnostics.add("warning", "parent_cycle", self._cycle_text(node, target), self.line[node])
+                    else:
+                        diagnostics.add(
+                            "info", "parent_after_child", "parentUuid points to a later record", self.line[node]
+                        )
+                else:
+                    diagnostics.add(
+                        "warning",
+                        "dangling_parent",
+                        "parentUuid names a record that is not in the file; bridged by file order",
+                        self.line[node],
+                    )
+                    cut.add(node)
+        tails = {b.node: b.run[1] if b.run else None for b in boundaries}
+        for node, uuid in logical.items():
+            target = self.find(uuid)
+            if target is None and uuid is not None:
+                diagnostics.add(
+                    "warning",
+                    "dangling_parent",
+                    "logicalParentUuid names a record that is not in the file; bridged by file order",
+                    self.line[node],
+                )
+                cut.add(node)
+                target = self.find(tails.get(node))
+            if target is not None and target < node:
+                parent[node] = target
+        previous = -1
+        for node in mine:
+            if parent[node] >= node or parent[node] == DANGLING:
+                parent[node] = previous
+            if self.flags[node] & (MESSAGE | BOUNDARY):
+                previous = node
+        return parent, cut
+
+    def _is_cycle(self, node: int, target: int) -> bool:
+        seen: set[int] = set()
+        while target >= 0 and target not in seen:
+            if target == node:
+                return True
+            seen.add(target)
+            target = self.parent[target]
+        return target == node
+
+    def _cycle_text(self, node: int, target: int) -> str:
+        if node == target:
+            return "a record is its own parent; file order is used"
+        return f"records hang on each other in a circle (lines {self.line[node]} to {self.line[target]}); file order is used"
+
+    def _forks(self, mine: list[int], parent: list[int]) -> list[Fork]:
+        """Records from which the user started anew: one path goes on with a typed prompt, and there is another path
+        with messages beside it. Paths that start at the same instant are copies that a compaction replays."""
+        has_message = bytearray(len(self))
+        for node in reversed(mine):
+            if self.flags[node] & MESSAGE:
+                has_message[node] = 1
+            if has_message[node] and parent[node] >= 0:
+                has_message[parent[node]] = 1
+        at = {parent[n] for n in mine if self.flags[n] & PROMPT and parent[n] >= 0}
+        children: dict[int, list[int]] = {}
+        for node in mine:
+            if parent[node] in at and has_message[node] and not self.flags[node] & BOUNDARY:
+                children.setdefault(parent[node], []).append(node)
+        forks = []
+        for node, heads in sorted(children.items()):
+            if len(heads) > 1 and len({self._when[h] for h in heads}) > 1 and self._is_rewind(heads, parent):
+                forks.append(Fork(node, tuple(heads)))
+        return forks
+
+    def _is_rewind(self, heads: list[int], parent: list[int]) -> bool:
+        """Whether a prompt came after another path had begun, and that path is more than tool results beside it."""
+        prompts = [h for h in heads if self.flags[h] & PROMPT]
+        return any(other < prompt for prompt in prompts for other in heads)
+
+    def _bury(self, live: Live, mine: list[int], parent: list[int], ancestors: set[int]) -> None:
+        dead = live.dead
+        for fork in live.forks:
+            chosen = next((h for h in fork.heads if h in ancestors), fork.heads[-1])
+            for head in fork.heads:
+                if head != chosen:
+                    dead[head] = 1
+        if live.forks:
+            for node in mine:
+                if parent[node] >= 0 and dead[parent[node]]:
+                    dead[node] = 1
+
+    def _unreachable(self, mine: list[int], cut: set[int], parent: list[int], leaf: int) -> int:
+        """Records that only bridging keeps: those before the gap nearest to the leaf."""
+        node = leaf
+        while node >= 0 and node not in cut:
+            node = parent[node]
+        if node < 0:
+            return 0
+        return sum(1 for n in mine if n < node)
+
+    def _window(self, live: Live, mine: list[int], boundaries: list[Boundary]) -> None:
+        shown = MESSAGE | ATTACHED
+        alive = [n for n in mine if self.flags[n] & shown and not live.dead[n] and n not in self.moved]
+        start = -1
+        for boundary in boundaries:
+            kept = self._preserved(boundary, mine, live)
+            live.kept[boundary.node] = kept
+            if not live.dead[boundary.node]:
+                start = boundary.node
+        rest = [n for n in alive if n > start]
+        kept = [n for n in live.kept.get(start, []) if n < start]
+        # the model sees the summary first, then what was preserved, then the rest
+        live.nodes = rest[:1] + kept + rest[1:] if rest else kept
+
+    def _preserved(self, boundary: Boundary, mine: list[int], live: Live) -> list[int]:
+        shown = MESSAGE | ATTACHED
+        if boundary.run is not None:
+            # where the run was first written: its last record may stand again behind the boundary
+            first = {later: earlier for earlier, later in self.moved.items()}
+            head, tail = self.find(boundary.run[0]), self.find(boundary.run[1])
+            if head is None or tail is None:
+                return []
+            head, tail = first.get(head, head), first.get(tail, tail)
+            run = [n for n in mine if head <= n <= tail and self.flags[n] & shown and not live.dead[n]]
+            return [n for n in run if n not in self.moved]
+        found = (self.find(uuid) for uuid in boundary.uuids)
+        return [n for n in found if n is not None]
+
+
+def _ancestors(node: int, parent: list[int]) -> set[int]:
+    seen: set[int] = set()
+    while node >= 0 and node not in seen:
+        seen.add(node)
+        node = parent[node]
+    return seen

@@ -1,0 +1,302 @@
+"""Codex rollouts: `~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl`, cold ones as `.jsonl.zst`.
+
+Source: openai/codex `codex-rs/protocol/src/protocol.rs`, `rollout/src/{policy,recorder}.rs` and
+`core/src/codex/rollout_reconstruction.rs`. The window is made of response items alone; events repeat them for the
+screen. Usage stands in token_count events as a cumulative counter that is written again and again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from ctxctl.formats.base import FORMATS, Emit, Format, Json
+from ctxctl.formats.codex_items import CALLS, ITEMS, OUTPUTS, is_injected, item_pieces
+from ctxctl.formats.codex_usage import CodexUsage
+from ctxctl.formats.content import Piece
+from ctxctl.formats.session import Call, Session
+from ctxctl.model.block import MAIN
+from ctxctl.model.transcript import Compaction, MessageCounts, Overflow, Transcript
+
+ENVELOPES = frozenset(
+    (
+        "session_meta",
+        "response_item",
+        "event_msg",
+        "turn_context",
+        "compacted",
+        "world_state",
+        "inter_agent_communication",
+        "token_usage_record",
+    )
+)
+ANSWERS = frozenset(("reasoning", "agent_message")) | CALLS
+COPIED_WITHIN = 1.0
+"""A fork copies its parent's lines in one go, re-stamped within a second; no model call is that fast."""
+
+
+@FORMATS.register("codex")
+class Codex(Format):
+    """One rollout."""
+
+    name = "codex"
+    title = "Codex rollout (.jsonl, .jsonl.zst)"
+    priority = 10
+
+    def __init__(self, path: str, emit: Emit, *, usage_only: bool = False) -> None:
+        super().__init__(path, emit, usage_only=usage_only)
+        self.session = Session(emit)
+        self.thread = self.session.threads[MAIN]
+        self.counter = CodexUsage(self.diagnostics)
+        self.id: str | None = None
+        self.cwd: str | None = None
+        self.model: str | None = None
+        self.live: list[int] = []
+        self.prompts: list[int] = []
+        self.order: dict[int, str] = {}
+        self.compactions: list[Compaction] = []
+        self.overflows: list[Overflow] = []
+        self.known: dict[int, int] = {}
+        self.users = 0
+        self.assistants = 0
+        self._open: Call | None = None
+        self._forked_at: float | None = None
+
+    @classmethod
+    def sniff(cls, records: Sequence[Json], path: str) -> bool:
+        for record in records:
+            if not isinstance(record, dict):
+                continue
+            if record.get("type") in ENVELOPES and isinstance(record.get("payload"), dict):
+                return True
+            if record.get("record_type") == "state" or ("instructions" in record and "id" in record and "type" not in record):
+                return True
+            if record.get("type") in ("function_call", "function_call_output", "reasoning") and "payload" not in record:
+                return True
+        return False
+
+    @staticmethod
+    def wanted(line: bytes) -> bool:
+        head = line[:400]
+        return b'"token_count"' in head or any(
+            word in head for word in (b'"session_meta"', b'"turn_context"', b'"compacted"', b'"thread_rolled_back"')
+        )
+
+    def feed(self, record: Json, line: int) -> None:
+        payload = record.get("payload")
+        type_ = record.get("type")
+        when = record.get("timestamp")
+        when = when if isinstance(when, str) else None
+        if not isinstance(payload, dict):
+            self._legacy(record, line, when)
+        elif type_ == "response_item":
+            self._item(payload, line, when)
+        elif type_ == "event_msg":
+            self._event(payload, line, when)
+        elif type_ == "turn_context":
+            model = payload.get("model")
+            self.model = model if isinstance(model, str) and model else self.model
+            self._open = None
+        elif type_ == "session_meta":
+            self._meta(payload, line, when)
+        elif type_ == "compacted":
+            self._compacted(payload, line, when)
+
+    def _meta(self, payload: dict[str, Json], line: int, when: str | None) -> None:
+        """The first one is the session's own; further ones were copied from the parents of a fork."""
+        if self.id is not None:
+            self._forked_at = self._forked_at or _seconds(when)
+            return
+        id_ = payload.get("id", payload.get("session_id"))
+        self.id = id_ if isinstance(id_, str) else ""
+        cwd = payload.get("cwd")
+        self.cwd = cwd if isinstance(cwd, str) else None
+        source = payload.get("source")
+        spawned = isinstance(source, dict) and "subagent" in source
+        if payload.get("forked_from_id") or payload.get("parent_thread_id") or spawned:
+            self._forked_at = _seconds(when)
+        base = payload.get("base_instructions")
+        text = base.get("text") if isinstance(base, dict) else payload.get("instructions")
+        if isinstance(text, str) and text and not self.usage_only:
+            self._place([Piece("system", text)], "system", line, when)
+
+    def _legacy(self, record: dict[str, Json], line: int, when: str | None) -> None:
+        """Rollouts of before September 2025: bare items behind a header."""
+        if record.get("type") in ITEMS:
+            self._item(record, line, when)
+        elif "instructions" in record or "id" in record:
+            self._meta(record, line, when)
+        elif record.get("record_type") is None:
+            self.diagnostics.add("warning", "odd_shape", f"a {record.get('type')} record without a payload", line)
+
+    # -- items -----------------------------------------------------------------------------------------------------
+
+    def _item(self, item: dict[str, Json], line: int, when: str | None) -> None:
+        if self.usage_only:
+            return
+        type_ = item.get("type") or ("message" if "role" in item else None)
+        parts = list(item_pieces(item))
+        if not parts:
+            if type_ not in ("ghost_snapshot", "message", "reasoning", None):
+                self.diagnostics.add("info", "unknown_item", f"an item of type {type_!r}; kept, not counted", line)
+            return
+        role = item.get("role")
+        answer = type_ in ANSWERS or role == "assistant"
+        turn = None
+        if answer:
+            if self._open is None:
+                self._open = self._call(line, when)
+            turn = self._open.turn
+        elif type_ in OUTPUTS or role == "user":
+            self._open = None  # what comes in after an answer belongs to the next call
+        first = self.session.blocks
+        if type_ in ("message", None) and role == "user" and not is_injected(item):
+            self.thread.exchange += 1
+            self.users += 1
+            self.prompts.append(first)
+        elif type_ == "message" and role == "assistant":
+            self.assistants += 1
+        self._place(parts, str(role or ("assistant" if answer else "tool")), line, when, turn)
+        self.order[first] = str(line)
+        if type_ == "message" or type_ is None:
+            self.known[hash((role, "".join(p.text for p in parts)))] = first
+
+    def _place(self, parts: list[Piece], role: str, line: int, when: str | None, turn: int | None = None) -> range:
+        first = self.session.blocks
+        response = f"call-{turn}" if turn is not None else None
+        n = self.session.place(parts, role, self.thread, line, when, turn=turn, response_id=response)
+        self.live.extend(range(first, first + n))
+        return range(first, first + n)
+
+    def _call(self, line: int, when: str | None) -> Call:
+        call = self.session.call(self.thread, line, self.model, when)
+        call.reported = False
+        return call
+
+    def _compacted(self, payload: dict[str, Json], line: int, when: str | None) -> None:
+        """The replacement history takes the place of everything before; older versions keep the user's messages."""
+        at = self.session.blocks
+        history = payload.get("replacement_history")
+        summary = payload.get("message")
+        before, self.live = self.live, []
+        kept: list[int] = []
+        if self.usage_only:
+            pass
+        elif isinstance(history, list):
+            for item in history:
+                if isinstance(item, dict):
+                    kept.extend(self._replaced(item, line, when))
+        else:
+            prompts = set(self.prompts)
+            kept = [b for b in before if b in prompts or b < (self.prompts[0] if self.prompts else 0)]
+            self.live = list(kept)
+            if isinstance(summary, str) and summary:
+                self._place([Piece("summary", summary)], "user", line, when)
+        self.prompts = [p for p in self.prompts if p in set(self.live)]
+        self._open = None
+        tokens = self.counter.context
+        self.compactions.append(
+            Compaction(self.thread.calls + 1, at, "full", line, "auto", before=tokens, kept=tuple(kept))
+        )
+        self.counter.context = None
+
+    def _replaced(self, item: dict[str, Json], line: int, when: str | None) -> list[int]:
+        """One item of a replacement history: an earlier message stays the block that it was, a new one is a summary."""
+        parts = list(item_pieces(item))
+        role = item.get("role")
+        earlier = self.known.get(hash((role, "".join(p.text for p in parts))))
+        if earlier is not None:
+            kept = list(range(earlier, earlier + len(parts)))
+            self.live.extend(kept)
+            return kept
+        if role in ("user", "assistant") and not is_injected(item):
+            parts = [p._replace(kind="summary") if p.kind in ("user_message", "assistant") else p for p in parts]
+        first = self.session.blocks
+        self._place(parts, str(role or "user"), line, when)
+        self.order[first] = f"{line}.{first}"
+        return []
+
+    # -- events ----------------------------------------------------------------------------------------------------
+
+    def _event(self, payload: dict[str, Json], line: int, when: str | None) -> None:
+        type_ = payload.get("type")
+        if type_ == "token_count":
+            self._token_count(payload.get("info"), line, when)
+        elif type_ == "task_started":
+            self.counter.window_of(payload)
+        elif type_ == "thread_rolled_back":
+            self._roll_back(payload.get("num_turns"), line)
+
+    def _token_count(self, info: Json, line: int, when: str | None) -> None:
+        if not isinstance(info, dict):
+            return
+        copied = self._is_copied(when)
+        spent = self.counter.step(info, line, inherited=copied)
+        if isinstance(info.get("model"), str):
+            self.model = info["model"]
+        if spent is None or copied:
+            return
+        call = self._open if self._open is not None and not self._open.reported else None
+        if call is None:
+            last = self.session.calls[-1] if self.session.calls else None
+            call = last if last is not None and not last.reported else self._call(line, when)
+        spent.fill(call, line)
+        call.model = call.model or self.model
+        if spent.overflow:
+            self.overflows.append(Overflow(call.turn, line, "the window was declared full after an overflow"))
+        self._open = None
+
+    def _is_copied(self, when: str | None) -> bool:
+        """Whether a line of a fork was copied from its parent: stamped before the fork, or within a second of it."""
+        if self._forked_at is None:
+            return False
+        at = _seconds(when)
+        return at is not None and at <= self._forked_at + COPIED_WITHIN
+
+    def _roll_back(self, turns: Json, line: int) -> None:
+        """The user took back their last prompts: everything from the first of them on leaves the window."""
+        if not isinstance(turns, int) or isinstance(turns, bool) or turns <= 0:
+            return
+        at = self.session.blocks
+        if self.prompts:
+            start = self.prompts[-turns] if turns <= len(self.prompts) else self.prompts[0]
+            position = self.live.index(start) if start in self.live else 0
+            self.live = self.live[:position]
+            self.prompts = self.prompts[: -turns or None]
+        self._open = None
+        self.compactions.append(
+            Compaction(self.thread.calls + 1, at, "rollback", line, f"{turns} turns", kept=tuple(self.live))
+        )
+
+    def finish(self) -> Transcript:
+        window = set(self.live)
+        return Transcript(
+            id=self.id or None,
+            format=self.name,
+            path=self.path,
+            model=self.model or self.session.main_model(),
+            models=tuple(self.session.models),
+            live=tuple(self.live),
+            order=tuple(name for block, name in self.order.items() if block in window),
+            usage=self.session.usage(),
+            inherited=self.counter.inherited,
+            compactions=tuple(self.compactions),
+            overflows=tuple(self.overflows),
+            threads=(MAIN,),
+            records=self.records,
+            exchanges=self.thread.exchange,
+            messages=MessageCounts(self.users, self.assistants, 0),
+            complete=self.complete,
+            window=self.counter.window,
+            cwd=self.cwd,
+            diagnostics=self.diagnostics.items(),
+        )
+
+
+def _seconds(when: str | None) -> float | None:
+    if when is None:
+        return None
+    try:
+        return datetime.fromisoformat(when).timestamp()
+    except ValueError:
+        return None

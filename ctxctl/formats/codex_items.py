@@ -1,0 +1,119 @@
+"""Response items (OpenAI Responses API, Codex rollouts) as pieces.
+
+Source: openai/codex `codex-rs/protocol/src/models.rs` and openai-python `types/responses/`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import orjson
+
+from ctxctl.formats.base import Json, dumps
+from ctxctl.formats.content import Piece, call_text, target_of
+from ctxctl.formats.images import picture
+from ctxctl.model.block import Media
+
+EXIT_CODE = re.compile(r'(?:"exit_code"\s*:\s*|^Exit code: )(-?\d+)', re.M)
+
+# Context that the client puts into user and developer messages; not typed by the human.
+INJECTED = (
+    "<environment_context>",
+    "<user_instructions>",
+    "<permissions instructions>",
+    "<turn_aborted>",
+    "<subagent_notification>",
+    "<skills_instructions>",
+    "<INSTRUCTIONS>",
+    "# AGENTS.md instructions",
+    "<user_shell_command>",
+)
+CALLS = frozenset(("function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call"))
+OUTPUTS = frozenset(("function_call_output", "custom_tool_call_output", "tool_search_output", "local_shell_call_output"))
+ITEMS = CALLS | OUTPUTS | {"message", "agent_message", "reasoning", "compaction", "compaction_summary"}
+
+
+def item_pieces(item: dict[str, Json]) -> Iterator[Piece]:
+    """The pieces of one response item. Encrypted content has no text that could be counted."""
+    type_ = item.get("type") or ("message" if "role" in item else None)
+    if type_ in ("message", "agent_message"):
+        yield from _message(item)
+    elif type_ == "reasoning":
+        parts = [p for key in ("summary", "content") for p in (item.get(key) or []) if isinstance(p, dict)]
+        texts = [p["text"] for p in parts if isinstance(p.get("text"), str)]
+        yield Piece("thinking", "\n".join(texts))
+    elif type_ in OUTPUTS:
+        yield from _output(item)
+    elif type_ in ("compaction", "compaction_summary", "context_compaction"):
+        yield Piece("summary", item["message"] if isinstance(item.get("message"), str) else "")
+    elif isinstance(type_, str) and type_.endswith("_call"):
+        yield _call(item, type_)
+
+
+def is_injected(item: dict[str, Json]) -> bool:
+    """Whether a user message was written by the client and not by the human."""
+    text = next((p.text for p in _message(item) if p.text), "")
+    return text.lstrip().startswith(INJECTED)
+
+
+def _message(item: dict[str, Json]) -> Iterator[Piece]:
+    role = item.get("role")
+    kind = {"assistant": "assistant", "developer": "system", "system": "system"}.get(str(role), "user_message")
+    if item.get("type") == "agent_message":
+        kind = "assistant"
+    content = item.get("content", item.get("message"))
+    for part in [content] if isinstance(content, str) else (content if isinstance(content, list) else []):
+        if isinstance(part, str):
+            text = part
+        elif isinstance(part, dict):
+            if part.get("type") in ("input_image", "image"):
+                yield _image(part)
+                continue
+            text = part.get("text", part.get("refusal"))
+            text = text if isinstance(text, str) else dumps(part).decode()
+        else:
+            continue
+        injected = kind == "user_message" and text.lstrip().startswith(INJECTED)
+        yield Piece("memory_injection" if injected else kind, text)
+
+
+def _call(item: dict[str, Json], type_: str) -> Piece:
+    name = item.get("name")
+    name = name if isinstance(name, str) and name else type_.removesuffix("_call")
+    arguments = next((item[k] for k in ("arguments", "input", "action") if item.get(k) is not None), "")
+    parsed = arguments
+    if isinstance(arguments, str):
+        try:
+            parsed = orjson.loads(arguments)
+        except orjson.JSONDecodeError:
+            parsed = {"command": arguments}
+    call_id = item.get("call_id", item.get("id"))
+    return Piece(
+        "tool_call", call_text(name, arguments), name, call_id if isinstance(call_id, str) else None, target=target_of(parsed)
+    )
+
+
+def _output(item: dict[str, Json]) -> Iterator[Piece]:
+    call_id = item.get("call_id")
+    call_id = call_id if isinstance(call_id, str) else None
+    output = item.get("output", item.get("tools"))
+    if isinstance(output, list):
+        texts = [p["text"] for p in output if isinstance(p, dict) and isinstance(p.get("text"), str)]
+        images = [_image(p)._replace(call_id=call_id) for p in output if isinstance(p, dict) and "image_url" in p]
+    else:
+        texts, images = [output if isinstance(output, str) else dumps(output).decode()], []
+    text = "\n".join(texts)
+    # the old shell tool puts the status behind the output, newer ones in front of it
+    status = EXIT_CODE.search(text[:200]) or EXIT_CODE.search(text[-200:])
+    failed = (status is not None and status.group(1) != "0") or item.get("success") is False
+    yield Piece("tool_result", text, None, call_id, failed)
+    yield from images
+
+
+def _image(part: dict[str, Json]) -> Piece:
+    url = part.get("image_url")
+    url = url.get("url") if isinstance(url, dict) else url
+    if isinstance(url, str) and url.startswith("data:"):
+        return Piece("image", "", media=picture(url, None))
+    return Piece("image", "", media=Media())

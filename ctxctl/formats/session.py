@@ -1,0 +1,181 @@
+"""Bookkeeping that every reader needs: threads, turns, exchanges, calls, and the blocks that leave it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from math import isfinite
+
+from ctxctl.formats.base import Diagnostics, Emit, Json
+from ctxctl.formats.content import Piece
+from ctxctl.model.block import MAIN, Block, Source
+from ctxctl.model.usage import Usage
+
+LARGEST_COUNT = 10**12
+"""No request has a trillion tokens: larger counts are taken for damage."""
+
+
+@dataclass(slots=True)
+class Call:
+    """One model call while it is read: usage fields grow to their maximum over the lines that state them."""
+
+    turn: int
+    thread: str
+    line: int
+    model: str | None = None
+    timestamp: str | None = None
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    reasoning: int = 0
+    context: int | None = None
+    cost: float | None = None
+    reported: bool = False
+    damaged: bool = False
+    key: int | None = None
+    request: str | None = None
+
+    def usage(self) -> Usage:
+        """The frozen value. The context is unknown where a part of the prompt was stated wrongly."""
+        context = self.context
+        if context is None and self.reported and not self.damaged:
+            context = self.input + self.cache_read + self.cache_write
+        return Usage(
+            self.turn,
+            self.input,
+            self.output,
+            self.cache_read,
+            self.cache_write,
+            self.reasoning,
+            context,
+            self.line,
+            self.thread,
+            self.model,
+            self.cost,
+            self.timestamp,
+            self.reported,
+            self.key,
+        )
+
+
+@dataclass(slots=True)
+class Thread:
+    """Where a thread stands. calls: model calls so far; exchange: user prompts so far; open_calls: tool calls without a
+    result by id, with name and target; answered: the newest that got one."""
+
+    name: str
+    calls: int = 0
+    exchange: int = 0
+    open_calls: dict[str, tuple[str, str | None]] = field(default_factory=dict)
+    answered: tuple[str | None, str | None, str | None] = (None, None, None)
+
+
+class Session:
+    """What a reader accumulates. Blocks are numbered in the order in which they are emitted."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self.blocks = 0
+        self.messages = 0
+        self.calls: list[Call] = []
+        self.threads: dict[str, Thread] = {MAIN: Thread(MAIN)}
+        self.models: dict[str, int] = {}
+        self.prefix = ""
+
+    def thread(self, name: str) -> Thread:
+        """The thread of that name, new when not seen before."""
+        found = self.threads.get(name)
+        if found is None:
+            found = self.threads[name] = Thread(name)
+        return found
+
+    def call(self, thread: Thread, line: int, model: str | None, timestamp: str | None) -> Call:
+        """A new model call on a thread: its turn is the next one."""
+        thread.calls += 1
+        call = Call(thread.calls, thread.name, line, model, timestamp)
+        self.calls.append(call)
+        if model:
+            self.models[model] = self.models.get(model, 0) + 1
+        return call
+
+    def place(
+        self,
+        items: Iterable[Piece],
+        role: str,
+        thread: Thread,
+        line: int,
+        timestamp: str | None,
+        *,
+        turn: int | None = None,
+        response_id: str | None = None,
+        index: int = 0,
+    ) -> int:
+        """Emit the pieces of one message; returns how many blocks they gave.
+
+        turn: of the call that wrote them; by default the next call of the thread, which reads them first.
+        """
+        number = thread.calls + 1 if turn is None else turn
+        self.messages += 1
+        first = self.blocks
+        for item in items:
+            kind, text, name, call_id, is_error, media, target = item
+            if call_id is not None:
+                if kind == "tool_call":
+                    thread.open_calls[call_id] = (name or "unknown", target)
+                elif name is None:
+                    if call_id in thread.open_calls:
+                        thread.answered = (call_id, *thread.open_calls.pop(call_id))
+                    if call_id == thread.answered[0]:  # pictures follow the text of their result
+                        _, name, target = thread.answered
+            self._emit(
+                Block(
+                    f"{self.prefix}{line}.{index}",
+                    kind,
+                    role,
+                    text,
+                    number,
+                    thread.exchange,
+                    Source(line, index),
+                    name,
+                    call_id,
+                    response_id,
+                    is_error,
+                    media,
+                    timestamp,
+                    thread.name,
+                    False,
+                    target,
+                    self.messages,
+                )
+            )
+            index += 1
+            self.blocks += 1
+        return self.blocks - first
+
+    def main_model(self) -> str | None:
+        """The model that most calls of the session used, the newest of equals."""
+        best: str | None = None
+        for name, n in self.models.items():
+            if best is None or n >= self.models[best]:
+                best = name
+        return best
+
+    def usage(self) -> tuple[Usage, ...]:
+        """All calls as frozen values, in file order."""
+        return tuple(call.usage() for call in self.calls)
+
+
+def tokens_of(value: Json, name: str, line: int, diagnostics: Diagnostics) -> int | None:
+    """A token count as a transcript states it. None when it is absent (null counts as absent), and -1 when it is
+    stated but unusable (negative, NaN, infinite, absurd, not a number), which is reported and ignored."""
+    if value is None:
+        return None
+    if type(value) is int and 0 <= value <= LARGEST_COUNT:
+        return value
+    if isinstance(value, float) and isfinite(value) and value == int(value) and 0 <= value <= LARGEST_COUNT:
+        return int(value)
+    if isinstance(value, str) and value.isascii() and value.isdigit() and int(value) <= LARGEST_COUNT:
+        return int(value)
+    diagnostics.add("warning", "invalid_usage", f"{name} is {value!r}: this field is ignored", line)
+    return -1

@@ -1,0 +1,83 @@
+"""What the provider reported for one model call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+
+from ctxctl.model.block import MAIN
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one model call, deduplicated.
+
+    input excludes what the cache served or stored, in every format; reasoning is part of output. context: tokens of
+    the window on this call as the format defines it (prompt side; Codex: prompt and answer), None when the
+    transcript states it wrongly or not at all. cost: USD as recorded, if recorded. line: where it was last stated.
+    reported: False for a call of which the transcript states no usage. key: equal for copies of one call in several
+    files (within one process).
+    """
+
+    turn: int
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    reasoning: int = 0
+    context: int | None = None
+    line: int = 0
+    thread: str = MAIN
+    model: str | None = None
+    cost: float | None = None
+    timestamp: str | None = None
+    reported: bool = True
+    key: int | None = None
+
+    @property
+    def prompt(self) -> int:
+        """Tokens sent: input and cache."""
+        return self.input + self.cache_read + self.cache_write
+
+    @property
+    def total(self) -> int:
+        """Tokens billed: prompt and output."""
+        return self.prompt + self.output
+
+
+@dataclass(frozen=True, slots=True)
+class UsageTotals:
+    """Sums over model calls. requests: how many; inherited: tokens that a fork repeats from its parent, not in total."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    reasoning: int = 0
+    total: int = 0
+    requests: int = 0
+    inherited: int = 0
+    cost: float | None = None
+
+    def __add__(self, other: UsageTotals) -> UsageTotals:
+        sums = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self) if f.name != "cost"}
+        costs = [t.cost for t in (self, other) if t.cost is not None]
+        return UsageTotals(**sums, cost=sum(costs) if costs else None)
+
+
+def total_usage(calls: Iterable[Usage], inherited: int = 0) -> UsageTotals:
+    """Sum over the calls that report usage. cost is None unless at least one call recorded it."""
+    new, output, read, write, reasoning, requests = 0, 0, 0, 0, 0, 0
+    cost: float | None = None
+    for call in calls:
+        if not call.reported:
+            continue
+        new += call.input
+        output += call.output
+        read += call.cache_read
+        write += call.cache_write
+        reasoning += call.reasoning
+        requests += 1
+        if call.cost is not None:
+            cost = (cost or 0.0) + call.cost
+    return UsageTotals(new, output, read, write, reasoning, new + output + read + write, requests, inherited, cost)

@@ -1,0 +1,154 @@
+"""What images and documents cost: rules, not text. Base64 is never counted as text.
+
+The size of an image is read from its first bytes; nothing is decoded. A size that can't be had, or that no image has
+(a side above 65,535 pixels), is unknown and is charged as a typical picture.
+"""
+
+from __future__ import annotations
+
+import re
+from math import ceil
+
+from ctxctl.tokens.headers import decode_base64, image_size, image_size_base64
+
+__all__ = [
+    "DEFAULT_PAGES",
+    "IMAGE_RULES",
+    "PAGE_TOKENS",
+    "document_tokens",
+    "image_size",
+    "image_size_base64",
+    "image_tokens",
+    "pdf_pages",
+]
+
+IMAGE_RULES = (
+    "anthropic",
+    "anthropic-high",
+    "openai-tile",
+    "openai-tile-5",
+    "openai-patch",
+    "openai-patch-mini",
+    "openai-patch-nano",
+    "openai-patch-o4-mini",
+    "gemini",
+    "gemini-3",
+)
+"""The rules that `image_tokens` knows."""
+
+PAGE_TOKENS = 2_250
+"""One PDF page for Claude, which gets its text and its picture: 2,098 to 2,481 were measured for pages of text and
+tables, 1,600 for scans (data set JOHNISKING/pdf-token-cost)."""
+
+DEFAULT_PAGES = 4
+"""Assumed pages of a document of which nothing is known. An assumption, without a source."""
+
+_DOCUMENT_BYTES = 32_000_000  # what is searched for pages; more than providers accept in a request
+_PDF_BASE64 = "JVBER"  # "%PDF"
+_PAGE_BYTES = 3_000  # assumed: a document of unknown pages has at most one for each of these
+
+# Rule -> what an image of unknown size costs: a screenshot that was sent as large as the rule allows
+# (Anthropic: the tier's cap of standard, 1080p for high-res; OpenAI: 1080p; Gemini: 1080p, and the data set's mean).
+_TYPICAL = {
+    "anthropic": 1_568,
+    "anthropic-high": 2_691,
+    "openai-tile": 1_105,
+    "openai-tile-5": 910,
+    "openai-patch": 2_448,
+    "openai-patch-mini": 2_465,
+    "openai-patch-nano": 3_743,
+    "openai-patch-o4-mini": 2_617,
+    "gemini": 1_548,
+    "gemini-3": 1_083,
+}
+
+def image_tokens(width: int | None, height: int | None, rule: str = "anthropic") -> int:
+    """Tokens that an image of that many pixels costs. Without a size, the cost of a typical picture (85 to 6,000).
+
+    - `anthropic`, `anthropic-high`: one token per patch of 28 x 28 pixels, after scaling down to a long edge of 1,568
+      pixels and 1,568 tokens (to Opus 4.6, Sonnet 4.x, Haiku 4.5), or 2,576 and 4,784 (from Opus 4.7 on). Exact on
+      all sizes up to 1080p of the data set JOHNISKING/image-token-cost; the older w x h / 750 is retired.
+    - `openai-tile` (GPT-4o, 4.1, 4.5, o1, o3), `openai-tile-5` (GPT-5, 5.1): fit into 2,048 x 2,048, short side 768,
+      then 85 + 170, or 70 + 140, per tile of 512 x 512. OpenAI's guide to vision.
+    - `openai-patch` (GPT-5.5 and later): 1.2 per patch of 32 x 32 pixels, at most 10,000 patches; exact on the data
+      set. `-mini` (gpt-4.1-mini, gpt-5-mini) 1.62, `-nano` 2.46, `-o4-mini` 1.72 per patch, at most 1,536 patches;
+      these multipliers from OpenAI's guide.
+    - `gemini` (to 2.x): 258 up to 384 x 384 pixels, else 258 per tile of 768 x 768. `gemini-3`: the same for each
+      image, between 1,065 and 1,101 in the data set.
+
+    Raises ValueError for an unknown rule.
+    """
+    if rule not in _TYPICAL:
+        raise ValueError(f"unknown image rule {rule!r}: valid are {', '.join(IMAGE_RULES)}")
+    if not width or not height or width < 0 or height < 0 or rule == "gemini-3":
+        return _TYPICAL[rule]
+    if rule in _PATCHES:
+        side, long_edge, cap, hundredths = _PATCHES[rule]
+        return -(-_patches(width, height, side, long_edge, cap) * hundredths // 100)
+    if rule == "gemini":
+        return 258 if max(width, height) <= 384 else 258 * ceil(width / 768) * ceil(height / 768)
+    base, tile = (70, 140) if rule == "openai-tile-5" else (85, 170)
+    scale = min(1.0, 2048 / max(width, height))
+    scale = min(scale, 768 / min(width, height))
+    return base + tile * _tiles(width * scale) * _tiles(height * scale)
+
+
+def document_tokens(pages: int | None, text: str | None, size_bytes: int | None) -> int:
+    """Tokens of a document block, at `PAGE_TOKENS` a page.
+
+    `pages` if they are known. Else `text`: the document's base64 or `data:` URI, in which the pages are looked for, or
+    plain text, which is counted (o200k). Else `DEFAULT_PAGES`, or fewer if the file of `size_bytes` is very small.
+    """
+    if pages is None and text:
+        if not text.startswith((_PDF_BASE64, "data:")):
+            from ctxctl.tokens.engines import count
+
+            return count(text)
+        pages = pdf_pages(decode_base64(text, _DOCUMENT_BYTES))
+        size_bytes = size_bytes or len(text) * 3 // 4
+    if pages is None:
+        pages = DEFAULT_PAGES if size_bytes is None else min(DEFAULT_PAGES, ceil(size_bytes / _PAGE_BYTES))
+    return PAGE_TOKENS * max(1, pages)
+
+
+def pdf_pages(data: bytes) -> int | None:
+    """The number of pages of a PDF by a scan of its first 32 MB; None when they aren't to be seen (compressed)."""
+    head = data[:_DOCUMENT_BYTES]
+    if not head.startswith(b"%PDF"):
+        return None
+    if linearized := re.search(rb"/Linearized\b[^>]{0,200}?/N\s+(\d{1,6})\b", head[:2048]):
+        return int(linearized[1])
+    return len(re.findall(rb"/Type\s{0,4}/Page\b", head)) or None
+
+
+_NO_LIMIT = 1 << 32
+# Rule -> pixels of a patch's side, longest edge, most patches, hundredths of a token per patch.
+_PATCHES: dict[str, tuple[int, int, int, int]] = {
+    "anthropic": (28, 1_568, 1_568, 100),
+    "anthropic-high": (28, 2_576, 4_784, 100),
+    "openai-patch": (32, _NO_LIMIT, 10_000, 120),
+    "openai-patch-mini": (32, _NO_LIMIT, 1_536, 162),
+    "openai-patch-nano": (32, _NO_LIMIT, 1_536, 246),
+    "openai-patch-o4-mini": (32, _NO_LIMIT, 1_536, 172),
+}
+
+
+def _patches(width: int, height: int, side: int, long_edge: int, cap: int) -> int:
+    """Patches of an image after the largest reduction that keeps both limits; it is never enlarged."""
+
+    def at(scale: float) -> int:
+        # The small amount off keeps 1568.0000000001 from being a patch more.
+        return max(1, ceil(width * scale / side - 1e-6)) * max(1, ceil(height * scale / side - 1e-6))
+
+    high = min(1.0, long_edge / max(width, height))
+    if at(high) <= cap:
+        return at(high)
+    low = 0.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if at(middle) <= cap else (low, middle)
+    return at(low)
+
+
+def _tiles(pixels: float) -> int:
+    return max(1, ceil(pixels / 512 - 1e-6))
