@@ -71,6 +71,12 @@ class Format(ABC):
         self.diagnostics = Diagnostics()
         self.records = 0
         self.complete = True
+        self.on_model: Callable[[str], None] | None = None
+
+    def saw_model(self, model: str) -> None:
+        """Called at the first call of each model, while the file is still being read."""
+        if self.on_model is not None:
+            self.on_model(model)
 
     @classmethod
     @abstractmethod

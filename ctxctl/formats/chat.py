@@ -134,7 +134,7 @@ class ConversationFormat(Format):
 
     def __init__(self, path: str, emit: Emit, *, usage_only: bool = False) -> None:
         super().__init__(path, emit, usage_only=usage_only)
-        self.session = Session(emit)
+        self.session = Session(emit, self.saw_model)
         self.thread = self.session.threads[MAIN]
         self.id: str | None = None
         self.model: str | None = None

@@ -58,7 +58,7 @@ class ClaudeCode(Format):
 
     def __init__(self, path: str, emit: Emit, *, usage_only: bool = False) -> None:
         super().__init__(path, emit, usage_only=usage_only)
-        self.session = Session(emit)
+        self.session = Session(emit, self.saw_model)
         self.tree = tree.Tree()
         self.id: str | None = None
         self.cwd: str | None = None
@@ -76,6 +76,7 @@ class ClaudeCode(Format):
         self.users: dict[str, int] = {}
         self.assistants: dict[str, int] = {}
         self._snapshot: dict[str, tuple[int, list[tuple[int, str, str | None, str]]]] = {}
+        self.parts: list[tuple[int, str]] = []
         self._companion: str | None = None
         self._sidechain = ""
 
@@ -98,6 +99,7 @@ class ClaudeCode(Format):
     def begin_companion(self, path: Path) -> None:
         self._companion = path.stem.removeprefix("agent-")
         self.session.prefix = f"{path.stem}:"
+        self.parts.append((self.session.blocks, self.session.prefix))
 
     # -- records ---------------------------------------------------------------------------------------------------
 

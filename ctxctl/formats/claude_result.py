@@ -39,6 +39,7 @@ def build(reader: ClaudeCode) -> Transcript:
         branches=tuple(_branches(reader, live)),
         overflows=tuple(reader.overflows),
         threads=tuple(session.threads),
+        parts=tuple(reader.parts),
         records=reader.records,
         exchanges=session.threads[main].exchange,
         messages=MessageCounts(users.get(main, 0), assistants.get(main, 0), sidechain),

@@ -45,9 +45,9 @@ class Codex(Format):
 
     def __init__(self, path: str, emit: Emit, *, usage_only: bool = False) -> None:
         super().__init__(path, emit, usage_only=usage_only)
-        self.session = Session(emit)
+        self.session = Session(emit, self.saw_model)
         self.thread = self.session.threads[MAIN]
-        self.counter = CodexUsage(self.diagnostics)
+        self.counter = CodexUsage()
         self.id: str | None = None
         self.cwd: str | None = None
         self.model: str | None = None
@@ -231,7 +231,7 @@ class Codex(Format):
         if not isinstance(info, dict):
             return
         copied = self._is_copied(when)
-        spent = self.counter.step(info, line, inherited=copied)
+        spent = self.counter.step(info, line, self.diagnostics, inherited=copied)
         if isinstance(info.get("model"), str):
             self.model = info["model"]
         if spent is None or copied:

@@ -48,8 +48,7 @@ class CodexUsage:
     """Follows the counter. window: context window as the rollout states it; context: after the newest call;
     inherited: tokens that were copied from a fork's parent."""
 
-    def __init__(self, diagnostics: Diagnostics) -> None:
-        self._diagnostics = diagnostics
+    def __init__(self) -> None:
         self._total: tuple[int, ...] | None = None
         self.window: int | None = None
         self.context: int | None = None
@@ -61,11 +60,11 @@ class CodexUsage:
         if isinstance(value, int) and not isinstance(value, bool) and value > 0:
             self.window = value
 
-    def step(self, info: dict[str, Json], line: int, *, inherited: bool) -> Spent | None:
+    def step(self, info: dict[str, Json], line: int, diagnostics: Diagnostics, *, inherited: bool) -> Spent | None:
         """The call that a token_count event closes, None when it only repeats or carries no counts."""
         self.window_of(info)
-        total = self._counts(info.get("total_token_usage"), line)
-        last = self._counts(info.get("last_token_usage"), line)
+        total = _counts(info.get("total_token_usage"), line, diagnostics)
+        last = _counts(info.get("last_token_usage"), line, diagnostics)
         if total is None and last is None:
             return None
         if total is not None and total == self._total:
@@ -78,7 +77,7 @@ class CodexUsage:
             return None
         stated = last if last is not None else spent
         if self.window is not None and (stated[TOTAL] > self.window or spent[INPUT] > self.window):
-            self._diagnostics.add(
+            diagnostics.add(
                 "warning",
                 "impossible_usage",
                 f"{max(stated[TOTAL], spent[TOTAL]):,} tokens in one request, more than the window of {self.window:,}: left out",
@@ -102,7 +101,8 @@ class CodexUsage:
         added = tuple(new - old for new, old in zip(total, before, strict=True))
         return added if min(added) >= 0 else (last or total)
 
-    def _counts(self, usage: Json, line: int) -> tuple[int, ...] | None:
-        if not isinstance(usage, dict):
-            return None
-        return tuple(max(tokens_of(usage.get(name), name, line, self._diagnostics) or 0, 0) for name in FIELDS)
+
+def _counts(usage: Json, line: int, diagnostics: Diagnostics) -> tuple[int, ...] | None:
+    if not isinstance(usage, dict):
+        return None
+    return tuple(max(tokens_of(usage.get(name), name, line, diagnostics) or 0, 0) for name in FIELDS)

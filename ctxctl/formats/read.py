@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,10 +44,12 @@ def scan(
     usage_only: bool = False,
     keep: list[RawLine] | None = None,
     progress: Progress | None = None,
+    on_model: Callable[[str], None] | None = None,
 ) -> Transcript:
     """Read the transcript at a path, handing each block to `emit`; the result holds everything else.
 
     usage_only: parse only lines that can carry usage or a compaction, emit nothing. keep: takes the raw lines.
+    on_model: called with each model name when it is first seen.
     """
     chosen = FORMATS.get(format_name) if format_name else None
     with open_stream(path) as stream:
@@ -60,6 +62,7 @@ def scan(
             chosen = detect(records, path)
         reader = chosen(path, emit, usage_only=usage_only)
         reader.diagnostics = diagnostics
+        reader.on_model = on_model
         for line, data, values in head:
             if keep is not None:
                 keep.append(RawLine(line, data))

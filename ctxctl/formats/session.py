@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import isfinite
 
@@ -74,8 +74,9 @@ class Thread:
 class Session:
     """What a reader accumulates. Blocks are numbered in the order in which they are emitted."""
 
-    def __init__(self, emit: Emit) -> None:
+    def __init__(self, emit: Emit, on_model: Callable[[str], None] | None = None) -> None:
         self._emit = emit
+        self._on_model = on_model
         self.blocks = 0
         self.messages = 0
         self.calls: list[Call] = []
@@ -96,6 +97,8 @@ class Session:
         call = Call(thread.calls, thread.name, line, model, timestamp)
         self.calls.append(call)
         if model:
+            if model not in self.models and self._on_model is not None:
+                self._on_model(model)
             self.models[model] = self.models.get(model, 0) + 1
         return call
 

@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-LONG = re.compile(r"(?:\[1m\]|[-:]1m)$")  # Claude Code writes [1m], Copilot -1m
+LONG = re.compile(r"\[1m\]$|(?<![a-z])(?P<claude>claude[a-z0-9.-]*)[-:]1m$")  # Claude Code writes [1m], Copilot -1m
+
+IMAGE_RULES = ("anthropic", "anthropic-high", "openai-tile", "openai-patch", "gemini")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,7 @@ class ModelRow:
     Where a maker has more than two steps these are the second. cache_write_price: entries kept 5 minutes,
     cache_write_1h_price: kept an hour; None where storing costs no more than reading anew.
 
-    image_rule: name of a rule in `ctxctl.tokens.media`. date: day of the figures (ISO).
+    image_rule: one of IMAGE_RULES, by which `ctxctl.tokens` counts images. date: day of the figures (ISO).
     """
 
     id: str
@@ -43,9 +45,7 @@ class ModelRow:
 
 
 _REGION = r"(?:(?:us-gov|us|eu|apac|jp|au|ca|in|sa|me|global)\.)?"
-_MAKERS = (
-    "anthropic|amazon|meta|mistral|deepseek|openai|qwen|google|cohere|minimax|moonshotai|moonshot|zai|nvidia|xai"
-)
+_MAKERS = "anthropic|amazon|meta|mistral|deepseek|openai|qwen|google|cohere|minimax|moonshotai|moonshot|zai|nvidia|xai"
 _PREFIXES = (
     re.compile(r"^.*/"),  # openrouter/google/, models/, accounts/fireworks/models/, an ARN up to its last slash
     re.compile(r"^[a-z][a-z0-9_.-]*:(?=[a-z~])"),  # pydantic-ai writes anthropic:claude-..., google-gla:gemini-...
@@ -53,7 +53,6 @@ _PREFIXES = (
     re.compile(r"^(?:openrouter|databricks|bedrock|vertex|azure|anthropic)--?(?=[a-z])"),
 )
 _SUFFIXES = (
-    LONG,
     re.compile(r":(?:free|beta|nitro|floor|online|exacto|thinking)$"),  # not :batch and :extended, which cost otherwise
     re.compile(r"@(?:20\d{6}|default|latest|00\d)$"),  # Vertex
     re.compile(r"-v\d+:\d+(?::\d+k)?$"),  # Bedrock
@@ -68,6 +67,7 @@ _SUFFIXES = (
 _EFFORT = re.compile(r"^((?:claude|gpt|codex|gemini|grok|o\d).*?)[-:](?:none|minimal|low|medium|high|xhigh|max)$")
 _CLAUDE_FAMILY_LAST = re.compile(r"^claude-(\d(?:[.-]\d)?)-(opus|sonnet|haiku|fable|mythos)(?![a-z])(.*)$")
 _CLAUDE_FAMILY_FIRST = re.compile(r"^claude-(opus|sonnet|haiku)-(3(?:[.-][57])?)(?![0-9])(.*)$")
+_LONGEST = 300  # an ARN has 150; whatever is longer is no name, and cutting it up takes quadratic time
 _DOT = re.compile(r"(?<=\d)\.(?=\d)")
 _DASH = re.compile(r"(?<=\d)-(?=\d(?!\d))")  # a version has single digits; a date does not
 
@@ -90,7 +90,7 @@ def candidates(model: str) -> list[str]:
     name = model.strip().lower()
     if not name or name.startswith("<"):
         return []
-    if name.startswith("ft:") or "/ft:" in name:  # a fine-tuned model has its own price
+    if name.startswith("ft:") or "/ft:" in name or len(name) > _LONGEST:  # a fine-tuned model has its own price
         return [name]
     found: dict[str, None] = {name: None}
     queue = [name]
@@ -101,7 +101,7 @@ def candidates(model: str) -> list[str]:
                 queue.append(shorter)
     spelled: dict[str, None] = {}
     for form in queue:
-        for spelling in (form, *_spellings(form)):
+        for spelling in (form, *spellings(form)):
             spelled.setdefault(spelling)
     return list(spelled)
 
@@ -110,14 +110,15 @@ def _shorten(form: str) -> Iterator[str]:
     """The form with one decoration less, once for each decoration that it has."""
     for pattern in _PREFIXES:
         yield pattern.sub("", form, count=1)
+    yield LONG.sub(lambda match: match["claude"] or "", form, count=1)
     for pattern in _SUFFIXES:
         yield pattern.sub("", form, count=1)
     if effort := _EFFORT.match(form):
         yield effort[1]
 
 
-def _spellings(form: str) -> Iterator[str]:
-    """The same id as other tools spell it: dots for dashes in versions, Claude's family before or after its version."""
+def spellings(form: str) -> Iterator[str]:
+    """An id as other tools write it: dots for dashes in versions, Claude's family before or after its version."""
     yield _DOT.sub("-", form)
     yield _DASH.sub(".", form)
     if last := _CLAUDE_FAMILY_LAST.match(form):

@@ -99,7 +99,7 @@ class Transcript:
     whose content was replaced by a placeholder. superseded: blocks that a later copy repeats; they count nowhere.
     order: ids of the message records in the window. usage: one per model call of any thread, in file order. window: the context window
     that the transcript itself states or proves, tokens. raw: the lines as read, when the file may be written back.
-    complete: False when the last line is torn.
+    complete: False when the last line is torn. parts: first block of each sub-agent file, and the prefix of its ids.
     """
 
     id: str | None
@@ -120,6 +120,7 @@ class Transcript:
     overflows: tuple[Overflow, ...] = ()
     conversations: tuple[Conversation, ...] = ()
     threads: tuple[str, ...] = ()
+    parts: tuple[tuple[int, str], ...] = ()
     records: int = 0
     exchanges: int = 0
     messages: MessageCounts = field(default_factory=MessageCounts)

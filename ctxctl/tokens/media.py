@@ -55,12 +55,13 @@ _TYPICAL = {
     "openai-tile": 1_105,
     "openai-tile-5": 910,
     "openai-patch": 2_448,
-    "openai-patch-mini": 2_465,
-    "openai-patch-nano": 3_743,
-    "openai-patch-o4-mini": 2_617,
+    "openai-patch-mini": 2_443,
+    "openai-patch-nano": 3_710,
+    "openai-patch-o4-mini": 2_594,
     "gemini": 1_548,
     "gemini-3": 1_083,
 }
+
 
 def image_tokens(width: int | None, height: int | None, rule: str = "anthropic") -> int:
     """Tokens that an image of that many pixels costs. Without a size, the cost of a typical picture (85 to 6,000).

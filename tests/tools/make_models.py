@@ -49,6 +49,7 @@ COLUMNS = (
     ("long_from", "long_from"), ("image", "image_rule"), ("date", "date"),
 )  # fmt: skip
 
+
 @dataclass(frozen=True)
 class Raw:
     """One row of a source as it stands there."""
@@ -70,7 +71,7 @@ def litellm_rows(text: str) -> Iterator[Raw]:
             continue
         tiers = entry.get("tiered_pricing") or []
         base = tiers[0] if tiers else entry
-        prices = {name: per_million(base.get(token)) for name, token in (
+        prices: dict[str, Any] = {name: per_million(base.get(token)) for name, token in (
             ("input_price", "input_cost_per_token"), ("output_price", "output_cost_per_token"),
             ("cache_read_price", "cache_read_input_token_cost"),
             ("cache_write_price", "cache_creation_input_token_cost"),
@@ -193,7 +194,8 @@ def cleaned(row: ModelRow) -> ModelRow:
         changes["output"] = None
     if row.input_price == 0 and "flash" not in row.id and "gemma" not in row.id:
         changes |= {"input_price": None, "output_price": None}  # a trial's price, not the model's
-    if row.long_input_price == row.input_price and row.long_output_price == row.output_price:
+    same = row.long_input_price == row.input_price and row.long_output_price == row.output_price
+    if same or (row.long_from or 0) >= (row.long_window or row.window or 0):  # the step of another snapshot
         changes |= {"long_input_price": None, "long_output_price": None, "long_from": None}
     return replace(row, **changes)
 
@@ -221,8 +223,10 @@ def build(raws: list[Raw], dates: dict[str, str]) -> tuple[dict[str, ModelRow], 
                     rows[own] = finish(raw, own, alike, maker, dates)
     for name, hand in HAND.items():
         base = rows.get(name, ModelRow(name, image_rule=image_rule(name), date=min(dates.values())))
+        if any(key.endswith("_price") for key in hand.values):  # these were looked up in genai-prices
+            base = replace(base, date=dates["genai"])
         rows[name] = replace(base, **hand.values)
-    rows = {name: row for name, row in rows.items() if row.window}
+    rows = {name: cleaned(row) for name, row in rows.items() if row.window}
     aliases = {alias: name for name, hand in HAND.items() for alias in hand.aliases if alias not in rows}
     table = ModelTable(rows, aliases)
     aliases |= {own: name for own, name in spelled.items() if name in rows and table.find(own) is None}
@@ -251,7 +255,6 @@ def finish(main: Raw, name: str, group: list[Raw], maker: Maker, dates: dict[str
     row = main.row
     for raw in group:
         row = filled(row, raw.row, raw.source in maker.prices and same_prices(row, raw.row))
-    row = cleaned(row)
     return replace(row, id=name, image_rule=image_rule(name), date=dates[main.source.split(":")[0]])
 
 
@@ -261,16 +264,31 @@ HEADER = """\
 #
 #   python tests/tools/make_models.py -o config/models.yaml
 #
-# Figures of {litellm} (released {litellm_date}) and {genai} (released {genai_date});
-# the date in each row says which. Both are MIT licensed:
-# Copyright (c) 2023 Berri AI; Copyright (c) Pydantic Services Inc. 2025 to present.
-# What neither says or says wrongly is set in tests/tools/models_by_hand.py, each with its reason.
-#
 # A row is one plain scalar, its values in the order of `columns`; - is unknown. (300 flow mappings took 14 ms to load
-# at each start, this takes 1.5.) Tokens are whole; prices are USD per million tokens: in, out, read from the cache,
-# write to it for 5 minutes and for an hour. long_window: what some sessions ran with instead of window. long_in and
-# long_out hold for a request whose prompt is longer than long_from. Open weights have a marketplace's prices, and
-# hosts differ.
+# at each start, this takes 2.) Tokens are whole; prices are USD per million tokens: in, out, read from the cache, write
+# to it for 5 minutes and for an hour. long_window: what some sessions ran with instead of window. long_in and long_out
+# hold for a request whose prompt is longer than long_from. Open weights have a marketplace's prices, and hosts differ;
+# DeepSeek's are those of its peak hours. What neither source says or says wrongly is set in
+# tests/tools/models_by_hand.py, each with its reason.
+#
+# Figures of {litellm} (released {litellm_date}) and {genai} (released {genai_date}); the date in
+# each row says which. Both are under the MIT License:
+#
+# Copyright (c) 2023 Berri AI
+# Copyright (c) Pydantic Services Inc. 2025 to present
+#
+# Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated
+# documentation files (the "Software"), to deal in the Software without restriction, including without limitation the
+# rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to permit
+# persons to whom the Software is furnished to do so, subject to the following conditions:
+#
+# The above copyright notice and this permission notice shall be included in all copies or substantial portions of the
+# Software.
+#
+# THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE
+# WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR
+# COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR
+# OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
 """
 
 

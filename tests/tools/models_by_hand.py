@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+# No agent runs on these: other media, research and safety models, floating names whose figures change, resold variants.
 NOT_AGENTS = re.compile(
     r"audio|realtime|-tts|transcribe|image|embed|moderation|search|live|omni|robotics|research|ocr|voxtral|lyria|guard"
     r"|whisper|^ft:|computer|daybreak|rosalind|cyber|-law|babbage|davinci|curie|^ada$|learnlm|exp-\d|medlm"
@@ -18,7 +19,7 @@ NOT_AGENTS = re.compile(
 RENAMED = {
     "claude-sonnet-4-0": "claude-sonnet-4", "claude-opus-4-0": "claude-opus-4", "claude-instant": "claude-instant-1",
     "gemini-pro-1.5": "gemini-1.5-pro", "gemini-flash-1.5": "gemini-1.5-flash", "grok-build-latest": "grok-build",
-    "gemini-flash-1.5-8b": "gemini-1.5-flash-8b", "kimi-k2-0711-preview": "kimi-k2", 
+    "gemini-flash-1.5-8b": "gemini-1.5-flash-8b", "kimi-k2-0711-preview": "kimi-k2",
     "gemini-2.5-flash-preview-09-2025": "gemini-2.5-flash-preview-09-2025",
     "llama-4-maverick-17b-128e-instruct-fp8": "llama-4-maverick", "llama4-maverick-17b-instruct": "llama-4-maverick",
     "llama-4-scout-17b-16e-instruct-fp8": "llama-4-scout", "llama4-scout-17b-instruct": "llama-4-scout",
@@ -38,7 +39,10 @@ RENAMED = {
 
 @dataclass(frozen=True)
 class Hand:
-    """What neither package says, or says wrongly. because: the reason and where it was looked up."""
+    """What neither package says, or says wrongly. because: the reason and where it was looked up.
+
+    values: fields of ModelRow. aliases: names that look-up can't derive.
+    """
 
     because: str
     values: dict[str, Any] = field(default_factory=dict)
@@ -47,9 +51,13 @@ class Hand:
 
 _BOTH = {"window": 200_000, "long_window": 1_000_000}
 _BETA = "1M by the context-1m beta header; litellm: 200k, and prices above 200k at Bedrock and Vertex"
+# Seen in anthropics/claude-code#35127 and #52537 (4.6, 4.7: /context shows 200k for the bare id) and
+# indexable-inc/index#796 (4.8: 200k, or 1M by the plan). The 5.x models run with 1M natively: ymichael/bb#866 and
+# Claude Code 2.1.197's notes.
 _MARKED = "1M at the API (both packages), but Claude Code ran it with 200k unless the plan or a [1m] suffix gave 1M"
 _SPLIT = "400k are prompt and answer together; litellm's Azure rows say 272k, as its rows of the sister models do"
 _SPLIT_LONG = "1,050k are prompt and answer together; litellm's Azure rows say 922k, as its rows from GPT-5.6 on do"
+_ROUNDED = "genai-prices rounds the window; the answer by Google's model page"
 _MINIMAX = "genai-prices (MiniMax, OpenRouter): 204,800; litellm: 1M or 200k, and 196k at Bedrock"
 HAND: dict[str, Hand] = {
     "claude-sonnet-4": Hand(
@@ -76,12 +84,10 @@ HAND: dict[str, Hand] = {
         ("claude-v2:1",),
     ),
     "claude-instant-1": Hand("names at Anthropic and Bedrock", aliases=("claude-instant-1.2", "claude-instant-v1")),
-    "claude-3-haiku": Hand("Anthropic's last id has no other figures", {"output": 4096}),
     "gpt-4-32k": Hand("genai-prices rounds the window; no answer limit of its own", {"window": 32_768}),
     "gpt-4.5-preview": Hand("no package has the limits; OpenAI's model page", {"window": 128_000, "output": 16_384}),
-    "gpt-4-turbo": Hand(
-        "previews of it at the same price", aliases=("gpt-4-0125-preview", "gpt-4-turbo-preview", "gpt-4-vision-preview")
-    ),
+    "gpt-4-turbo": Hand("previews of it at the same price", aliases=(
+        "gpt-4-0125-preview", "gpt-4-turbo-preview", "gpt-4-vision-preview")),
     "gpt-3.5-turbo": Hand("Azure's spelling", aliases=("gpt-35-turbo",)),
     "gpt-5.1-codex": Hand(_SPLIT, {"window": 272_000}),
     "gpt-5.1-codex-max": Hand(_SPLIT, {"window": 272_000}),
@@ -95,12 +101,12 @@ HAND: dict[str, Hand] = {
     "gemini-2.5-pro": Hand("its previews cost the same", aliases=("gemini-2.5-pro-preview", "gemini-2.5-pro-exp")),
     "gemini-2.5-flash-preview": Hand("the final model's window", {"window": 1_048_576, "output": 65_536}),
     "gemini-1.5-pro": Hand(
-        "2^21 tokens; genai-prices rounds", {"window": 2_097_152, "output": 8192}, ("gemini-pro-1.5",)
+        f"2^21 tokens, {_ROUNDED}", {"window": 2_097_152, "output": 8192}, ("gemini-pro-1.5",)
     ),
-    "gemini-1.5-flash": Hand("2^20 tokens; genai-prices rounds", {"window": 1_048_576, "output": 8192}),
-    "gemini-1.5-flash-8b": Hand("2^20 tokens; genai-prices rounds", {"window": 1_048_576, "output": 8192}),
-    "gemini-2.0-flash": Hand("2^20 tokens; genai-prices rounds", {"window": 1_048_576, "output": 8192}),
-    "gemini-2.0-flash-lite": Hand("2^20 tokens; genai-prices rounds", {"window": 1_048_576, "output": 8192}),
+    "gemini-1.5-flash": Hand(_ROUNDED, {"window": 1_048_576, "output": 8192}),
+    "gemini-1.5-flash-8b": Hand(_ROUNDED, {"window": 1_048_576, "output": 8192}),
+    "gemini-2.0-flash": Hand(_ROUNDED, {"window": 1_048_576, "output": 8192}),
+    "gemini-2.0-flash-lite": Hand(_ROUNDED, {"window": 1_048_576, "output": 8192}),
     "grok-code-fast-1": Hand(
         "litellm shows the price of the model it was redirected to when it retired; genai-prices has its own",
         {"input_price": 0.2, "output_price": 1.5, "cache_read_price": 0.02, "long_input_price": None,

@@ -7,22 +7,24 @@ from typing import Any
 from .core import Clock, compact, hex_id, opaque, pick, short_id, tokens, uuid4
 from .workspace import Tool
 
-BLOCK_FRAME = 7  # tokens around each block
+# Characters per token, about what the model's tokenizer gives for such text.
+PROSE, THOUGHT, CODE = 3.6, 4.0, 3.0
 MESSAGE_FRAME = 4
+TOOL_FRAME = 6
 
 
 def block_tokens(block: dict[str, Any]) -> int:
     kind = block["type"]
     if kind == "text":
-        return tokens(block["text"]) + BLOCK_FRAME
+        return tokens(block["text"], PROSE)
     if kind == "thinking":
-        return tokens(block["thinking"]) + BLOCK_FRAME
+        return tokens(block["thinking"], THOUGHT)
     if kind == "tool_use":
-        return tokens(block["name"] + compact(block["input"])) + 2 * BLOCK_FRAME
+        return tokens(block["name"] + compact(block["input"]), CODE) + TOOL_FRAME
     content = block["content"]
     if isinstance(content, list):
-        return sum(block_tokens(b) for b in content) + 2 * BLOCK_FRAME
-    return tokens(content) + 2 * BLOCK_FRAME
+        return sum(block_tokens(b) for b in content) + TOOL_FRAME
+    return tokens(content, CODE) + TOOL_FRAME
 
 
 class ClaudeLog:
@@ -65,7 +67,6 @@ class ClaudeLog:
     def tail(self) -> dict[str, Any]:
         return {
             "userType": "external",
-            "entrypoint": "cli",
             "cwd": self.cwd,
             "sessionId": self.session_id,
             "version": self.version,
@@ -108,16 +109,16 @@ class ClaudeLog:
         if snapshot:
             self.snapshot(uuid)
         body = {"type": "user", "message": {"role": "user", "content": text}, **extra}
-        self.live += tokens(text) + MESSAGE_FRAME
+        self.live += tokens(text, PROSE) + MESSAGE_FRAME
         return self.add(body, when=self.clock.iso(), uuid=uuid)
 
     def meta(self, text: str, *, when: str | None = None) -> str:
         body = {"type": "user", "message": {"role": "user", "content": text}, "isMeta": True}
-        self.live += tokens(text) + MESSAGE_FRAME
+        self.live += tokens(text, PROSE) + MESSAGE_FRAME
         return self.add(body, when=when or self.clock.tick(0.002))
 
     def command_line(self, text: str, *, when: str) -> str:
-        self.live += tokens(text) + MESSAGE_FRAME
+        self.live += tokens(text, PROSE) + MESSAGE_FRAME
         return self.add({"type": "user", "message": {"role": "user", "content": text}}, when=when)
 
     # -- model side -------------------------------------------------------------------------------------------------
@@ -255,7 +256,7 @@ class ClaudeLog:
             "compactMetadata": {"trigger": "manual", "preTokens": before, "userContext": instructions},
         }
         self.add(body, when=self.clock.iso())
-        self.live = tokens(summary) + MESSAGE_FRAME
+        self.live = tokens(summary, PROSE) + MESSAGE_FRAME
         self.cached = prefix_cached
         body = {
             "type": "user",

@@ -52,7 +52,7 @@ def opaque(name: str, length: int, prefix: str = "") -> str:
     return (prefix + base64.b64encode(raw).decode().replace("=", ""))[:length]
 
 
-def tokens(text: str, per_token: float = 3.4) -> int:
+def tokens(text: str, per_token: float) -> int:
     return math.ceil(len(text) / per_token)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from .portal_api import INVOICES, MODULES, PAYMENTS, Api, Op
 
 TESTS = {
-    "api": {"customers": 9, "invoices": 14, "payments": 15, "refunds": 6, "subscriptions": 11},
+    "api": {"customers": 9, "invoices": 10, "payments": 10, "refunds": 6, "subscriptions": 11},
     "jobs": {"cleanupSessions": 3, "exchangeRates": 4, "reminderMails": 5, "usageExport": 6},
     "legacy": {"envelope": 12, "soapGateway": 4},
     "lib": {"cursor": 5, "errors": 10, "logger": 3, "money": 13, "requestContext": 4, "serviceToken": 7},
-    "routes": {"auth": 9, "billing": 18, "health": 3, "webhooks": 7},
-    "services": {"dunningService": 8, "entitlements": 9, "taxService": 6},
+    "routes": {"auth": 9, "billing": 25, "health": 3, "webhooks": 7},
+    "services": {"dunningService": 8, "entitlements": 15, "taxService": 2},
     "store": {"deliveries": 2, "rates": 3, "sessions": 2, "usage": 3},
     "webhooks": {"deliver": 3, "sign": 2},
 }
@@ -23,6 +23,20 @@ NO_TEST = [
     "src/types.ts",
     "src/webhooks/types.ts",
 ]
+
+
+SCHEMAS = {
+    "query": "invoiceQuery",
+    "patch": "customerPatch",
+    "request": "paymentRequest",
+    "change": "subscriptionChange",
+}
+FIELDS = {
+    "amount": "money.optional()",
+    "cursor": "z.string().optional()",
+    "now": "z.coerce.boolean()",
+    "recipients": "z.array(z.string().email()).max(10)",
+}
 
 
 def name_of(op: Op) -> str:
@@ -53,7 +67,7 @@ def routes() -> str:
         "import { requireScope } from './auth';",
         "import { customerPatch, invoiceQuery, money, paymentRequest, subscriptionChange } from './schemas';",
         "",
-        "const byId = z.object({ id: z.string().min(3).max(40) });",
+        "const ident = z.string().min(3).max(40);",
         "const keyed = z.object({ 'idempotency-key': z.string().min(8).max(64) });",
         "",
         "/** Routes of the web client. They add scopes and validation; everything else is the job of `src/api`. */",
@@ -80,27 +94,30 @@ def routes() -> str:
 def route(module: str, op: Op) -> list[str]:
     scope = "read" if op.verb == "get" else "write"
     url = url_of(op).removeprefix("/v1").replace("{", ":").replace("}", "")
-    values, lines = [], []
-    for p in params_of(op):
+    lines, fields = [], []
+    place = "query" if op.verb in ("get", "delete") else "body"
+    names = params_of(op)
+    path_names = [p for p in names if f":{p}" in url]
+    if path_names:
+        shape = ", ".join(f"{p}: ident" for p in path_names)
+        lines.append(f"  const {{ {', '.join(path_names)} }} = z.object({{ {shape} }}).parse(request.params);")
+    for p in names:
         if p == "key":
             lines.append("  const key = keyed.parse(request.headers)['idempotency-key'];")
-            values.append("key")
-        elif p == "id" or (p.endswith("Id") and f":{p}" in url):
-            lines.append(f"  const {{ {p} }} = byId.extend({{ {p}: z.string() }}).parse(request.params);")
-            values.append(p)
-        elif op.verb == "get":
-            lines.append(f"  const {p} = z.object({{ {p}: z.any() }}).passthrough().parse(request.query).{p};")
-            values.append(p)
-        else:
-            lines.append(f"  const {p} = z.object({{ {p}: z.any() }}).passthrough().parse(request.body).{p};")
-            values.append(p)
-    call = f"await {module}.{name_of(op)}({', '.join(values)})"
-    done = f"  await reply.status(204).send({call});" if op.returns == "void" else f"  return reply.send({call});"
+        elif p in SCHEMAS:
+            lines.append(f"  const {p} = {SCHEMAS[p]}.parse(request.{place});")
+        elif p not in path_names:
+            fields.append(p)
+    if fields:
+        shape = ", ".join(f"{p}: {FIELDS.get(p, 'z.string()')}" for p in fields)
+        lines.append(f"  const {{ {', '.join(fields)} }} = z.object({{ {shape} }}).parse(request.{place});")
+    call = f"await {module}.{name_of(op)}({', '.join(names)})"
+    done = [f"  {call};", "  return reply.status(204).send();"] if op.returns == "void" else [f"  return reply.send({call});"]
     return [
         f"// {op.doc}",
         f"app.{op.verb}('{url}', {{ preHandler: requireScope('{module}:{scope}') }}, async (request, reply) => {{",
         *lines,
-        done,
+        *done,
         "});",
     ]
 
@@ -153,35 +170,41 @@ def openapi() -> str:
         "info: { title: Billing core, version: '2025-11' }",
         "paths:",
     ]
+    by_url: dict[str, list[tuple[str, Op]]] = {}
     for path, api in MODULES.items():
         for op in api.ops:
+            by_url.setdefault(url_of(op), []).append((resource(path), op))
+    for url, ops in by_url.items():
+        lines.append(f"  {url}:")
+        for tag, op in ops:
             lines += [
-                f"  {url_of(op)}#{op.verb}:",
-                f"    operationId: {name_of(op)}",
-                f"    summary: {op.doc}",
-                f"    tags: [{resource(path)}]",
-                "    parameters:",
-                *(f"      - {{ name: {p}, in: {where(op, p)} }}" for p in params_of(op)),
-                "    responses:",
-                f"      '200': {{ description: OK, schema: {op.returns} }}",
-                "      '409': { $ref: '#/components/responses/Conflict' }",
-                "      '429': { $ref: '#/components/responses/TooManyRequests' }",
-                "      '503': { $ref: '#/components/responses/Unavailable' }",
+                f"    {op.verb}:",
+                f"      operationId: {name_of(op)}",
+                f"      summary: {op.doc}",
+                f"      tags: [{tag}]",
+                "      parameters:",
+                *(f"        - {{ name: {p}, in: {where(op, p)} }}" for p in params_of(op)),
+                "      responses:",
+                f"        '200': {{ description: OK, x-schema: {op.returns} }}",
+                "        '409': { $ref: '#/components/responses/Conflict' }",
+                "        '429': { $ref: '#/components/responses/TooManyRequests' }",
+                "        '503': { $ref: '#/components/responses/Unavailable' }",
             ]
     lines += [
         "components:",
         "  responses:",
-        "    Conflict: { description: State does not allow it, schema: CoreError }",
-        "    TooManyRequests: { description: Slow down, headers: { Retry-After: { type: integer } }, schema: CoreError }",
-        "    Unavailable: { description: Maintenance or overload. The body may be empty or HTML., schema: CoreError }",
+        "    Conflict: { description: State does not allow it, x-schema: CoreError }",
+        "    TooManyRequests: { description: Slow down, headers: { Retry-After: { type: integer } }, x-schema: CoreError }",
+        "    Unavailable: { description: Maintenance or overload. The body may be empty or HTML., x-schema: CoreError }",
         "  schemas:",
         "    CoreError: { error: { code: string, message: string, details: any } }",
     ]
     for api in MODULES.values():
         for name, doc, fields in api.types:
             lines += [f"    {name}:", f"      description: {doc}", "      properties:"]
-            lines += [f"        {key.strip('?')}: {{ type: {kind!r}, required: {str('?' not in key).lower()} }}"
-                      for key, kind in fields]  # fmt: skip
+            for key, kind in fields:
+                optional = ", nullable: true" if "?" in key else ""
+                lines.append(f'        {key.strip("?")}: {{ x-type: "{kind}"{optional} }}')
     return "\n".join(lines) + "\n"
 
 
@@ -190,7 +213,7 @@ def where(op: Op, param: str) -> str:
         return "header"
     if "{" + param + "}" in url_of(op):
         return "path"
-    return "query" if op.verb == "get" else "body"
+    return "query" if op.verb in ("get", "delete") else "body"
 
 
 def generated() -> dict[str, str]:

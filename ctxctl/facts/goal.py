@@ -1,0 +1,33 @@
+"""The goal: the message that states the task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ctxctl.model.block import Block
+
+LONGEST = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """block: number of the block that states it. text: its beginning, at most 4,000 characters."""
+
+    block: int
+    text: str
+
+
+class GoalFinder:
+    """The first message that a human typed in a thread states the task; the newest one is the current request."""
+
+    def __init__(self) -> None:
+        self.goals: dict[str, Goal] = {}
+        self.current: dict[str, Goal] = {}
+
+    def see(self, block: Block, number: int) -> None:
+        """Take a block; only user messages matter."""
+        if block.kind != "user_message" or not block.text.strip():
+            return
+        goal = Goal(number, block.text[:LONGEST])
+        self.goals.setdefault(block.thread, goal)
+        self.current[block.thread] = goal

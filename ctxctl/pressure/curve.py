@@ -1,0 +1,132 @@
+"""The window's tokens turn by turn, reported and counted, and the shape of the curve (requirements P5, O1)."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ctxctl.model.transcript import Transcript
+from ctxctl.tokens.calibrated import Calibration, calibrate
+from ctxctl.trace.tally import ANSWER, MEDIA_CLASS, Tally
+
+Shape = Literal["flat", "rising", "sawtooth"]
+
+DROP = 0.25
+"""A fall by a quarter from one turn to the next is a tooth."""
+RISE = 0.25
+"""A curve whose last third lies a quarter of its peak above its first third rises."""
+PLACEHOLDER_TOKENS = 8
+"""What stands in place of a cleared tool result: one short sentence in the runtimes that clear."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountedCurve:
+    """What was counted in the window. estimates: tokens per block, calibrated. at_call: tokens in the window as each
+    call of the main thread sees it, by turn (index 0 is turn 1), without the overhead. overhead: system prompt and
+    tool definitions that the file does not hold, None when nothing was reported to tell it from."""
+
+    estimates: array[float]
+    at_call: array[float]
+    overhead: int | None
+    calibration: Calibration | None
+
+
+def count_curve(transcript: Transcript, tally: Tally) -> CountedCurve:
+    """Follow the blocks through calls and compactions, and hold them against what the provider reported."""
+    estimates = tally.estimates()
+    entering, at_call = _walk(transcript, tally, estimates)
+    calibration = calibrate(_pairs(transcript, entering))
+    if calibration is not None:
+        for number, text_class in enumerate(tally.text_class):
+            if text_class != MEDIA_CLASS:
+                estimates[number] *= calibration.ratio
+        entering, at_call = _walk(transcript, tally, estimates)
+    return CountedCurve(estimates, at_call, _overhead(transcript, at_call), calibration)
+
+
+def _walk(transcript: Transcript, tally: Tally, estimates: array[float]) -> tuple[array[float], array[float]]:
+    """Tokens that enter the window with each call, and tokens in it at each call; index 0 is turn 1."""
+    main = _thread_number(transcript, tally)
+    calls = max((u.turn for u in transcript.usage if u.thread == transcript.main), default=0)
+    entering = array("d", bytes(8 * (calls + 2)))
+    includes_answer = transcript.format == "codex"
+    cuts = {c.at: c for c in transcript.compactions}
+    starts = {c.first for c in transcript.conversations}
+    running, message, superseded = 0.0, -1, transcript.superseded
+    at_call = array("d", bytes(8 * calls))
+    answered = 0
+    per_message = tally.family.per_message
+    for number, estimate in enumerate(estimates):
+        cut = cuts.get(number)
+        if cut is not None:
+            running = _after(cut.kind, running, cut.kept, cut.cleared, estimates)
+        if number in starts:
+            running = 0.0
+        if tally.thread[number] != main or number in superseded:
+            continue
+        if tally.message[number] != message:
+            message = tally.message[number]
+            estimate += per_message
+        turn = tally.turn[number]
+        is_answer = tally.flags[number] & ANSWER
+        if is_answer and turn > answered and turn <= calls:
+            at_call[turn - 1] = running
+            answered = turn
+        running += estimate
+        if is_answer and includes_answer and turn <= calls:
+            at_call[turn - 1] = running
+        enters = turn + 1 if is_answer and not includes_answer else turn
+        if 1 <= enters <= calls:
+            entering[enters - 1] += estimate
+    return entering, at_call
+
+
+def _after(kind: str, running: float, kept: Sequence[int], cleared: Sequence[int], estimates: array[float]) -> float:
+    if kind == "micro":
+        return max(0.0, running - sum(max(0.0, estimates[b] - PLACEHOLDER_TOKENS) for b in cleared))
+    return sum(estimates[b] for b in kept)
+
+
+def _thread_number(transcript: Transcript, tally: Tally) -> int:
+    return tally.names.index(transcript.main) if transcript.main in tally.names else -1
+
+
+def _pairs(transcript: Transcript, entering: array[float]) -> list[tuple[float, float]]:
+    """Growth between consecutive requests of one model without a compaction between: (estimated, reported)."""
+    cut = {c.turn for c in transcript.compactions}
+    pairs = []
+    before = None
+    for usage in transcript.usage:
+        if usage.thread != transcript.main:
+            continue
+        if (
+            before is not None
+            and before.context is not None
+            and usage.context is not None
+            and usage.turn == before.turn + 1
+            and usage.turn not in cut
+            and usage.model == before.model
+        ):
+            pairs.append((entering[usage.turn - 1], float(usage.context - before.context)))
+        before = usage
+    return pairs
+
+
+def _overhead(transcript: Transcript, at_call: array[float]) -> int | None:
+    for usage in transcript.usage:
+        if usage.thread == transcript.main and usage.context:
+            return max(0, round(usage.context - at_call[usage.turn - 1]))
+    return None
+
+
+def shape_of(tokens: Sequence[int]) -> Shape | None:
+    """flat, rising or sawtooth; None with fewer than 3 turns."""
+    if len(tokens) < 3:
+        return None
+    if any(after < before * (1 - DROP) for before, after in zip(tokens, tokens[1:], strict=False)):
+        return "sawtooth"
+    third = max(1, len(tokens) // 3)
+    first, last = sum(tokens[:third]) / third, sum(tokens[-third:]) / third
+    return "rising" if last - first > RISE * max(tokens) else "flat"
