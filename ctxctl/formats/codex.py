@@ -57,6 +57,8 @@ class Codex(Format):
         self.compactions: list[Compaction] = []
         self.overflows: list[Overflow] = []
         self.known: dict[int, int] = {}
+        self.encrypted: dict[int, Call] = {}
+        self.dropped: list[tuple[int, tuple[int, ...]]] = []
         self.users = 0
         self.assistants = 0
         self._open: Call | None = None
@@ -147,6 +149,8 @@ class Codex(Format):
             if self._open is None:
                 self._open = self._call(line, when)
             turn = self._open.turn
+            if type_ == "reasoning" and item.get("encrypted_content"):
+                self.encrypted[self.session.blocks] = self._open
         elif type_ in OUTPUTS or role == "user":
             self._open = None  # what comes in after an answer belongs to the next call
         first = self.session.blocks
@@ -154,12 +158,21 @@ class Codex(Format):
             self.thread.exchange += 1
             self.users += 1
             self.prompts.append(first)
+            self._drop_reasoning()
         elif type_ == "message" and role == "assistant":
             self.assistants += 1
         self._place(parts, str(role or ("assistant" if answer else "tool")), line, when, turn)
         self.order[first] = str(line)
         if type_ == "message" or type_ is None:
             self.known[hash((role, "".join(p.text for p in parts)))] = first
+
+    def _drop_reasoning(self) -> None:
+        """The provider drops the reasoning of earlier turns when the user speaks again (OpenAI's guide on reasoning
+        models; the reported tokens of recorded sessions fall by just that)."""
+        gone = [b for b in self.live if b in self.encrypted]
+        if gone:
+            self.live = [b for b in self.live if b not in self.encrypted]
+            self.dropped.append((self.session.blocks, tuple(gone)))
 
     def _place(self, parts: list[Piece], role: str, line: int, when: str | None, turn: int | None = None) -> range:
         first = self.session.blocks
@@ -236,15 +249,15 @@ class Codex(Format):
             self.model = info["model"]
         if spent is None or copied:
             return
-        call = self._open if self._open is not None and not self._open.reported else None
-        if call is None:
-            last = self.session.calls[-1] if self.session.calls else None
-            call = last if last is not None and not last.reported else self._call(line, when)
+        # since late 2025 the count follows the items of its call; before, it stood in front of them
+        last = self.session.calls[-1] if self.session.calls else None
+        behind = last is not None and not last.reported
+        call = last if last is not None and behind else self._call(line, when)
         spent.fill(call, line)
         call.model = call.model or self.model
         if spent.overflow:
             self.overflows.append(Overflow(call.turn, line, "the window was declared full after an overflow"))
-        self._open = None
+        self._open = None if behind else call
 
     def _is_copied(self, when: str | None) -> bool:
         """Whether a line of a fork was copied from its parent: stamped before the fork, or within a second of it."""
@@ -268,6 +281,14 @@ class Codex(Format):
             Compaction(self.thread.calls + 1, at, "rollback", line, f"{turns} turns", kept=tuple(self.live))
         )
 
+    def _reasoning(self) -> dict[int, int]:
+        """Tokens of encrypted reasoning, as the provider counted them; shared out where a call has several items."""
+        shares: dict[int, list[int]] = {}
+        for block, call in self.encrypted.items():
+            if call.reported:
+                shares.setdefault(call.turn, []).append(block)
+        return {b: self.encrypted[b].reasoning // len(blocks) for blocks in shares.values() for b in blocks}
+
     def finish(self) -> Transcript:
         window = set(self.live)
         return Transcript(
@@ -288,6 +309,8 @@ class Codex(Format):
             messages=MessageCounts(self.users, self.assistants, 0),
             complete=self.complete,
             window=self.counter.window,
+            stated=self._reasoning(),
+            dropped=tuple(self.dropped),
             cwd=self.cwd,
             diagnostics=self.diagnostics.items(),
         )

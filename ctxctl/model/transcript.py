@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -98,7 +99,8 @@ class Transcript:
     live: indexes of the blocks in the window now, in the order in which the model sees them. cleared: those of them
     whose content was replaced by a placeholder. superseded: blocks that a later copy repeats; they count nowhere.
     order: ids of the message records in the window. usage: one per model call of any thread, in file order. window: the context window
-    that the transcript itself states or proves, tokens. raw: the lines as read, when the file may be written back.
+    that the transcript itself states, tokens. stated: tokens of blocks that the provider counted and whose text is not
+    in the file (encrypted reasoning). dropped: blocks that the provider itself leaves out from block `at` on. raw: the lines as read, when the file may be written back.
     complete: False when the last line is torn. parts: first block of each sub-agent file, and the prefix of its ids.
     """
 
@@ -128,6 +130,8 @@ class Transcript:
     errors: int = 0
     complete: bool = True
     window: int | None = None
+    stated: Mapping[int, int] = field(default_factory=dict)
+    dropped: tuple[tuple[int, tuple[int, ...]], ...] = ()
     cwd: str | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
     raw: tuple[RawLine, ...] = ()

@@ -208,7 +208,7 @@ def analyze(
         on_model=tally.saw_model,
     )
     row = table.find(transcript.model)
-    tally.finish(transcript.model, row.image_rule if row else None)
+    tally.finish(transcript.model, row.image_rule if row else None, transcript.stated)
     return _measured(transcript, tally, facts, table, options)
 
 

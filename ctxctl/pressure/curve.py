@@ -37,7 +37,8 @@ def count_curve(transcript: Transcript, tally: Tally) -> CountedCurve:
     """Follow the blocks through calls and compactions, and hold them against what the provider reported."""
     estimates = tally.estimates()
     entering, at_call = _walk(transcript, tally, estimates)
-    calibration = calibrate(_pairs(transcript, entering))
+    # a tokenizer that is the model's own needs no calibration: what differs then is not text
+    calibration = None if tally.is_exact() else calibrate(_pairs(transcript, entering))
     if calibration is not None:
         for number, text_class in enumerate(tally.text_class):
             if text_class != MEDIA_CLASS:
@@ -53,6 +54,7 @@ def _walk(transcript: Transcript, tally: Tally, estimates: array[float]) -> tupl
     entering = array("d", bytes(8 * (calls + 2)))
     includes_answer = transcript.format == "codex"
     cuts = {c.at: c for c in transcript.compactions}
+    drops = dict(transcript.dropped)
     starts = {c.first for c in transcript.conversations}
     running, message, superseded = 0.0, -1, transcript.superseded
     at_call = array("d", bytes(8 * calls))
@@ -62,6 +64,8 @@ def _walk(transcript: Transcript, tally: Tally, estimates: array[float]) -> tupl
         cut = cuts.get(number)
         if cut is not None:
             running = _after(cut.kind, running, cut.kept, cut.cleared, estimates)
+        if number in drops:
+            running = max(0.0, running - sum(estimates[b] for b in drops[number]))
         if number in starts:
             running = 0.0
         if tally.thread[number] != main or number in superseded:

@@ -23,7 +23,8 @@ _BATCH_CHARACTERS = 2_000_000  # what splintr gets at once: it returns every id,
 _CACHE_CHARACTERS = 16_000_000  # splintr remembers 66,000 pieces of text, however long each is; see SplintrEngine
 # tiktoken 0.14 panics where `\s+(?!\S)` meets 1,000,000 blanks, which it doesn't if line ends are among or after them.
 _LONG_RUN = 400_000
-_LONG_BLANKS = re.compile(rf"[^\S\r\n]{{{_LONG_RUN},}}+(?![\r\n])")
+# (The look-behind keeps the search from trying a run again at each of its blanks.)
+_LONG_BLANKS = re.compile(rf"(?<![^\S\r\n])[^\S\r\n]{{{_LONG_RUN},}}+(?![\r\n])")
 _RUN_PIECE = 262_144  # a power of two: the merges of a run of one character double, so such a cut falls between tokens
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import queue
 import threading
 from array import array
+from collections.abc import Mapping
 
 from ctxctl.model.block import KINDS, Block, Media
 from ctxctl.tokens.engines import Engine, engine
@@ -18,7 +19,8 @@ from ctxctl.tokens.media import document_tokens, image_tokens
 BATCH_CHARACTERS = 1 << 20
 BATCH_TEXTS = 4096
 MEDIA_CLASS = 255
-"""Text class of images and documents: their tokens are the model's own, no factor applies."""
+"""Text class of what is not counted as text (images, documents, encrypted reasoning): its tokens are the model's own,
+no factor applies."""
 
 KIND_NUMBER = {kind: number for number, kind in enumerate(KINDS)}
 ERROR, ANSWER = 1, 2
@@ -149,8 +151,11 @@ class Tally:
         for block, tokens in zip(blocks, self._start_engine().count(texts), strict=True):
             counted[block] = tokens
 
-    def finish(self, model: str | None, image_rule: str | None = None) -> None:
-        """Count what is left. model: whose tokens are estimated; image_rule: instead of the family's own."""
+    def finish(
+        self, model: str | None, image_rule: str | None = None, stated: Mapping[int, int] | None = None
+    ) -> None:
+        """Count what is left. model: whose tokens are estimated; image_rule: instead of the family's own; stated:
+        tokens of blocks that the provider counted."""
         if self._texts:
             blocks, texts, self._blocks, self._texts = self._blocks, self._texts, [], []
             if self._worker is None:
@@ -171,6 +176,9 @@ class Tally:
                 self.counted[number] = image_tokens(media.width, media.height, rule)
             else:
                 self.counted[number] = document_tokens(media.pages, None, media.size)
+        for number, tokens in (stated or {}).items():
+            self.counted[number] = tokens
+            self.text_class[number] = MEDIA_CLASS
 
     def count_texts(self, texts: list[str]) -> list[int]:
         """Tokens of the encoding in further texts."""

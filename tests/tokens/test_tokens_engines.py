@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import subprocess
 import sys
@@ -35,7 +36,7 @@ def adversarial(count: int, seed: int = 20240607) -> Iterator[str]:
     """Strings of the parts that tokenizers disagree on."""
     rng = random.Random(seed)
     parts = [
-        *("'s", "'S", "'ſ", "'LL", "'ve", "'re", "’s", "don't", "I'LL", "'", "''", "K", "ſ", "K"),
+        *("'s", "'S", "'\u017f", "'LL", "'ve", "'re", "\u2019s", "don't", "I'LL", "'", "''", "K", "\u017f", "\u212a"),
         *(
             " ",
             "  ",
@@ -53,7 +54,7 @@ def adversarial(count: int, seed: int = 20240607) -> Iterator[str]:
             "\x1c",
         ),
         *("e\u0301", "\u0301", "\u0300\u0301", "ก็", "नमस्ते", "ﷺ", "א\u05b0", "\u20dd"),
-        *("ǅ", "ǈungla", "ǲ", "Straße", "İ", "ı", "ŉ", "ﬀ", "CamelCaseHTTPServer", "snake_case", "ALLCAPS"),
+        *("ǅ", "ǈungla", "ǲ", "Straße", "İ", "\u0131", "ŉ", "ﬀ", "CamelCaseHTTPServer", "snake_case", "ALLCAPS"),
         *("👩‍👩‍👧‍👦", "🏳️‍🌈", "👍🏽", "🇩🇪", "☃️", "🧑‍🚀"),
         *("中文", "日本語のテキスト", "한국어", "ﾊﾝｶｸ", "全角ＡＢＣ"),
         *(
@@ -135,7 +136,6 @@ def test_long_texts_of_many_kinds() -> None:
         assert make(library).count(texts) == expected
 
 
-BLANK_RUN = {"o200k_base": 7_813, "cl100k_base": 7_813}
 PATHOLOGICAL: dict[str, tuple[str, int]] = {
     "blanks": (" " * 1_000_000, 7_813),
     "blanks and a word": (" " * 1_000_000 + "x", 7_814),
@@ -143,8 +143,8 @@ PATHOLOGICAL: dict[str, tuple[str, int]] = {
     "newlines, then blanks": ("\n" * 300_000 + " " * 1_000_000, 26_563),
     "one letter": ("a" * 1_000_000, 125_000),
     "one capital": ("A" * 1_000_000, 125_000),
-    "specials": ("<|endoftext|>" * 50_000, 350_000),
-    "lone surrogates": ("\ud800" * 100_000, 100_000),
+    "specials": ("<|endoftext|>" * 50_000, 300_001),
+    "lone surrogates": ("\ud800" * 100_000, 12_500),
 }
 
 
@@ -155,18 +155,27 @@ def test_pathological_texts(library: str, name: str) -> None:
     assert make(library).count([text, "and more"]) == [expected, 2]
 
 
-def test_pathological_texts_cl100k() -> None:
-    text = " " * 1_200_000 + "x"
-    assert {library: make(library, "cl100k_base").count([text]) for library in LIBRARIES} == dict.fromkeys(
-        LIBRARIES, [9_376]
-    )
+@pytest.mark.parametrize(
+    "text",
+    [
+        " " * 1_200_000 + "x",
+        "\t" * 1_200_000 + "z",
+        "w" + "\u00a0" * 1_100_000 + "1",
+        (" " * 399_999 + "x") * 3,
+        " " * 500_000 + "\n" + " " * 1_000_000,
+        "\x85" * 1_000_000 + "\u2028" * 1_000_000,
+    ],
+    ids=["blanks", "tabs", "no-break", "many runs", "line between", "rare blanks"],
+)
+def test_runs_are_cut_where_the_count_stays_the_same(text: str) -> None:
+    for encoding in BASES:
+        assert make("tiktoken", encoding).count([text]) == make("toktok", encoding).count([text])
 
 
 def test_mixed_blanks_in_tiktoken_are_near_enough() -> None:
     text = " \t" * 600_000
-    (exact,) = make("toktok").count([text])
-    (counted,) = make("tiktoken").count([text])
-    assert exact <= counted <= exact + len(text) // 262_144
+    assert make("toktok").count([text]) == [599_999]
+    assert make("tiktoken").count([text])[0] == pytest.approx(599_999, abs=2 * len(text) // 262_144)
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -211,28 +220,24 @@ def test_splintr_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert engine._tokenizer.cache_len <= 200
 
 
-@pytest.mark.skipif(not hasattr(sys, "getwindowsversion") is False, reason="no fork there")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
 def test_a_forked_child_can_count() -> None:
-    pytest.importorskip("splintr")
+    for library in ("splintr", "toktok"):
+        pytest.importorskip(library)
     code = """
-import os, sys
+import os
 from ctxctl.tokens.engines import SplintrEngine, ToktokEngine
-texts = ["some words and more %d <|endoftext|>" % i for i in range(5000)]
-both = [SplintrEngine(), ToktokEngine()] if sys.argv[1:] else [SplintrEngine()]
+texts = ["some words and more %d <|endoftext|>" % i + " text" * 500 for i in range(200)]
+both = [SplintrEngine(), ToktokEngine()]
 before = [engine.count(texts) for engine in both]
 child = os.fork()
 if child == 0:
     os._exit(0 if [engine.count(texts) for engine in both] == before else 9)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
-    assert run(code).returncode == 0
-
-
-def run(code: str) -> subprocess.CompletedProcess[str]:
-    """Run `code` in a fresh interpreter that sees this very package."""
     root = str(Path(engines.__file__).parents[2])
     code = f"import sys; sys.path.insert(0, {root!r})\n{code}"
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False)
+    assert subprocess.run([sys.executable, "-c", code], timeout=30, check=False).returncode == 0
 
 
 def test_threads_share_an_engine() -> None:
@@ -248,8 +253,8 @@ def test_threads_share_an_engine() -> None:
     assert results == [expected] * 4
 
 
-class PanicException(BaseException):  # noqa: N818 - the name that pyo3 gives it
-    pass
+class PanicException(BaseException):
+    """What a panic in Rust looks like in Python."""
 
 
 class Failing:

@@ -27,7 +27,7 @@ def test_import_is_light() -> None:
     runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(3)]
     assert min(float(run.stdout.splitlines()[0]) for run in runs) < 0.010
     loaded = set(runs[0].stdout.splitlines()[1].split())
-    assert loaded == {"ctxctl.tokens"}
+    assert loaded.isdisjoint({"tiktoken", "splintr", "toktok", "dataclasses", "inspect", "ctxctl.tokens.engines"})
 
 
 def test_every_public_name_is_there() -> None:

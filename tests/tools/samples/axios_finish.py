@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from .axios_agent import AGENT_ID
-from .axios_story import API, HOOK, OVERHEAD, ROOT, RUN, TESTFILE, TODOS, Story
-from .core import write_jsonl
+from .axios_story import API, HOOK, OVERHEAD, RUN, TESTFILE, TODOS, Story
+from .core import compact, write_jsonl
 from .portal_output import one_file_ok, whole_suite
 from .workspace import bash
 
@@ -51,14 +51,21 @@ def finish(story: Story) -> None:
     story.step("say-signal", fix, think="think-signal")
     command = f"rm -f node_modules/.cache/http-replay.jsonl && {RUN}"
     story.step("say-verify", bash(command, "Run the client's tests without the cache", one_file_ok(), seconds=4.1))
-    story.step("say-green", ws.todo(TODOS, 5), *[edit_import(story, path) for path in list(DIRECT)[:2]])
+    story.step("say-green", ws.todo(TODOS, 5))
+    services, others = list(DIRECT)[:2], list(DIRECT)[2:]
+    story.step("say-direct-0", *[ws.read(path) for path in services])
+    edits = [edit_import(story, path) for path in services]
+    story.step("say-direct-1", *edits, *[ws.read(path) for path in others])
     deliver = ws.edit("src/webhooks/deliver.ts", "    validateStatus: () => true,\n", "    anyStatus: true,\n")
-    story.step("say-direct-2", *[edit_import(story, path) for path in list(DIRECT)[2:]], deliver)
+    story.step("say-direct-2", *[edit_import(story, path) for path in others], deliver)
     story.replace(list(DIRECT), *((f"axios.{verb}", f"plainHttp.{verb}") for verb in ("post", "get", "put")))
     command = f"sed -i -E 's/\\baxios\\.(get|post|put)\\b/plainHttp.\\1/' {' '.join(DIRECT)} && npm run -s typecheck"
     story.step("say-direct-sed", bash(command, "Rewrite call sites and check types", "", seconds=8.7))
     story.step("say-legacy", ws.grep_lines("axiosInstance|from 'axios'", "src/"))
-    story.step("decision-legacy", ws.write("src/lib/axiosInstance.ts", ALIAS))
+    ws.files["src/lib/axiosInstance.ts"] = ALIAS
+    command = f"cat > src/lib/axiosInstance.ts <<'EOF'\n{ALIAS}EOF\nnpx vitest run test/legacy 2>&1 | tail -4"
+    passed = " Test Files  2 passed (2)\n      Tests  16 passed (16)\n   Duration  1.36s"
+    story.step("decision-legacy", bash(command, "Write the alias, run the legacy tests", passed, seconds=2.4))
     mocks = ["test/services/taxService.test.ts", "test/webhooks/deliver.test.ts"]
     story.replace(
         mocks,
@@ -77,8 +84,9 @@ def finish(story: Story) -> None:
     removed = "removed 9 packages, and audited 214 packages in 2s\n\nfound 0 vulnerabilities"
     removal = bash("npm uninstall axios axios-mock-adapter", "Remove both packages", removed, seconds=2.9)
     story.step("say-uninstall", ws.todo(TODOS, 6), removal)
-    command = "rm -f node_modules/.cache/http-replay.jsonl && npm test && npm run -s typecheck && npm run -s lint"
-    full = bash(command, "Run tests, types and lint", whole_suite(None), seconds=58.4, timeout=240000)
+    command = "rm -f node_modules/.cache/http-replay.jsonl && npm test 2>&1 | tail -5 && npm run -s typecheck && "
+    passed = "\n".join(whole_suite(None).split("\n")[-5:])
+    full = bash(command + "npm run -s lint", "Run tests, types and lint", passed, seconds=58.4, timeout=240000)
     story.step("say-run-all", full)
     built = "CLI Building entry: src/index.ts\nESM dist/index.js 371.92 KB\nESM Build success in 412ms\n"
     built += "dist/index.js  371.9 kB (limit 420 kB)  external: fastify, pino, zod"
@@ -86,12 +94,14 @@ def finish(story: Story) -> None:
     left = ws.grep_lines("from 'axios|axios-mock-adapter", "")
     assert left.content == "No matches found", left.content
     left.input = {"pattern": "from 'axios|axios-mock-adapter", "path": ".", "output_mode": "content", "-n": True}
-    command = f"git add -A && git commit -q -F - <<'EOF' && git log -1 --stat --format='%h %s'\n{text['commit-message']}\nEOF"
-    changed = [*(f"src/api/{n}.ts" for n in API), *DIRECT, "src/lib/axiosInstance.ts", "src/lib/errors.ts"]
-    names = sorted([*changed, "src/lib/httpClient.ts", "package.json", "package-lock.json", *mocks, TESTFILE])
-    shown = "3f9c2ae refactor(http): replace axios by the built-in fetch\n\n " + "\n ".join(names)
-    shown += "\n test/api/invoices.test.ts\n test/api/payments.test.ts\n test/helpers/mockHttp.ts"
-    shown += f"\n {len(names) + 3} files changed, 318 insertions(+), 402 deletions(-)"
+    command = f"git add -A && git commit -m \"$(cat <<'EOF'\n{text['commit-message']}\nEOF\n)\""
+    changed = [*(f"src/api/{n}.ts" for n in API), *DIRECT, *mocks, TESTFILE, "package.json", "package-lock.json"]
+    changed += ["src/lib/axiosInstance.ts", "src/lib/errors.ts", "src/lib/httpClient.ts", "test/helpers/mockHttp.ts"]
+    changed += ["test/api/invoices.test.ts", "test/api/payments.test.ts"]
+    shown = "[no-axios 3f9c2ae] refactor(http): replace axios by the built-in fetch\n"
+    shown += f" {len(changed)} files changed, 318 insertions(+), 402 deletions(-)\n"
+    shown += " create mode 100644 src/lib/httpClient.ts\n create mode 100644 test/helpers/mockHttp.ts\n"
+    shown += " rename test/lib/{axiosInstance.test.ts => httpClient.test.ts} (91%)"
     story.step("say-commit", left, bash(command, "Commit on this branch", shown, seconds=3.1))
     story.step("", ws.todo(TODOS, len(TODOS)))
     log.call(say=text["done"])
@@ -117,10 +127,5 @@ def build(folder: Path) -> Story:
     helper = folder / "axios-to-fetch" / "subagents" / f"agent-{AGENT_ID}"
     write_jsonl(helper.with_suffix(".jsonl"), story.agent.log.records)
     link = {"toolUseId": story.agent.tool_use_id}
-    helper.with_suffix(".meta.json").write_bytes((compact_meta(link)).encode())
-    assert story.ws.root == ROOT
+    helper.with_suffix(".meta.json").write_bytes(compact(link).encode())
     return story
-
-
-def compact_meta(link: dict[str, str]) -> str:
-    return '{"toolUseId":"' + link["toolUseId"] + '"}'

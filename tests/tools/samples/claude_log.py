@@ -1,4 +1,4 @@
-"""Writes a session the way Claude Code does: one line per content block, a uuid chain, usage that follows the content."""
+"""Writes a session as Claude Code does: a line per content block, a uuid chain, usage that follows the content."""
 
 from __future__ import annotations
 

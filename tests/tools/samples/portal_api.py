@@ -21,15 +21,20 @@ class Op:
 @dataclass
 class Api:
     about: str
-    types: list[tuple[str, str, list[tuple[str, str]]]]
+    types: list[tuple[str, str, str]]  # name, doc, fields
     ops: list[Op]
     imports: str = "import type { Money, Page } from '../types';"
     tail: str = ""
     unions: list[str] = field(default_factory=list)
 
 
-def interface(name: str, doc: str, fields: list[tuple[str, str]]) -> str:
-    body = "\n".join(f"  {key}: {kind};" for key, kind in fields)
+def fields_of(text: str) -> list[tuple[str, str]]:
+    pairs = [part.split(": ", 1) for part in text.split("; ")]
+    return [(name, kind) for name, kind in pairs]
+
+
+def interface(name: str, doc: str, fields: str) -> str:
+    body = "\n".join(f"  {key}: {kind};" for key, kind in fields_of(fields))
     return f"/** {doc} */\nexport interface {name} {{\n{body}\n}}\n"
 
 
@@ -72,23 +77,22 @@ INVOICES = Api(
         (
             "InvoiceLine",
             "One position. Amounts are net; tax is kept per line because rates differ.",
-            [("id", "string"), ("sku", "string"), ("description", "string"), ("quantity", "number")]
-            + [("unitPrice", "Money"), ("net", "Money"), ("tax", "Money"), ("periodStart?", "string")]
-            + [("periodEnd?", "string")],
+            "id: string; sku: string; description: string; quantity: number; unitPrice: Money; "
+            "net: Money; tax: Money; periodStart?: string; periodEnd?: string",
         ),
         (
             "Invoice",
             "An invoice as the core returns it; dates are ISO 8601 in UTC.",
-            [("id", "string"), ("number", "string"), ("status", "InvoiceStatus"), ("customerId", "string")]
-            + [("subscriptionId?", "string"), ("issuedAt", "string"), ("dueAt", "string"), ("paidAt?", "string")]
-            + [("lines", "InvoiceLine[]"), ("net", "Money"), ("tax", "Money"), ("total", "Money")]
-            + [("amountDue", "Money"), ("pdfUrl?", "string"), ("metadata", "Record<string, string>")],
+            "id: string; number: string; status: InvoiceStatus; customerId: string; "
+            "subscriptionId?: string; issuedAt: string; dueAt: string; paidAt?: string; "
+            "lines: InvoiceLine[]; net: Money; tax: Money; total: Money; amountDue: Money; "
+            "pdfUrl?: string; metadata: Record<string, string>",
         ),
         (
             "InvoiceQuery",
             "All filters are optional and combined with AND.",
-            [("id?", "string[]"), ("customerId?", "string"), ("status?", "InvoiceStatus")]
-            + [("issuedAfter?", "string"), ("issuedBefore?", "string"), ("cursor?", "string"), ("limit?", "number")],
+            "id?: string[]; customerId?: string; status?: InvoiceStatus; issuedAfter?: string; "
+            "issuedBefore?: string; cursor?: string; limit?: number",
         ),
     ],
     ops=[
@@ -165,20 +169,19 @@ PAYMENTS = Api(
         (
             "PaymentMethod",
             "A stored method. Card numbers never leave the vault; `label` is what may be shown.",
-            [("id", "string"), ("kind", "PaymentMethodKind"), ("label", "string"), ("expiresAt?", "string")]
-            + [("isDefault", "boolean")],
+            "id: string; kind: PaymentMethodKind; label: string; expiresAt?: string; isDefault: boolean",
         ),
         (
             "Payment",
             "One attempt to collect money for one invoice.",
-            [("id", "string"), ("invoiceId", "string"), ("customerId", "string"), ("methodId", "string")]
-            + [("status", "PaymentStatus"), ("amount", "Money"), ("createdAt", "string"), ("capturedAt?", "string")]
-            + [("failureCode?", "string"), ("failureMessage?", "string"), ("reference", "string")],
+            "id: string; invoiceId: string; customerId: string; methodId: string; status: PaymentStatus; "
+            "amount: Money; createdAt: string; capturedAt?: string; failureCode?: string; "
+            "failureMessage?: string; reference: string",
         ),
         (
             "PaymentRequest",
             "`amount` defaults to what is still due.",
-            [("invoiceId", "string"), ("methodId?", "string"), ("amount?", "Money"), ("offSession?", "boolean")],
+            "invoiceId: string; methodId?: string; amount?: Money; offSession?: boolean",
         ),
     ],
     ops=[
@@ -244,19 +247,18 @@ CUSTOMERS = Api(
         (
             "Address",
             "Postal address, as printed on invoices.",
-            [("line1", "string"), ("line2?", "string"), ("postalCode", "string"), ("city", "string")]
-            + [("region?", "string"), ("country", "string")],
+            "line1: string; line2?: string; postalCode: string; city: string; region?: string; country: string",
         ),
         (
             "Customer",
             "A legal entity that receives invoices.",
-            [("id", "string"), ("name", "string"), ("email", "string"), ("address", "Address"), ("vatId?", "string")]
-            + [("currency", "string"), ("balance", "Money"), ("createdAt", "string"), ("archived", "boolean")],
+            "id: string; name: string; email: string; address: Address; vatId?: string; "
+            "currency: string; balance: Money; createdAt: string; archived: boolean",
         ),
         (
             "CustomerPatch",
             "Fields left out stay as they are.",
-            [("name?", "string"), ("email?", "string"), ("address?", "Address"), ("vatId?", "string | null")],
+            "name?: string; email?: string; address?: Address; vatId?: string | null",
         ),
     ],
     ops=[
@@ -301,14 +303,14 @@ SUBSCRIPTIONS = Api(
         (
             "Subscription",
             "`seats` is what is billed, `usedSeats` what is assigned.",
-            [("id", "string"), ("customerId", "string"), ("planId", "string"), ("status", "SubscriptionStatus")]
-            + [("seats", "number"), ("usedSeats", "number"), ("price", "Money"), ("currentPeriodEnd", "string")]
-            + [("cancelAtPeriodEnd", "boolean"), ("trialEnd?", "string")],
+            "id: string; customerId: string; planId: string; status: SubscriptionStatus; seats: number; "
+            "usedSeats: number; price: Money; currentPeriodEnd: string; cancelAtPeriodEnd: boolean; "
+            "trialEnd?: string",
         ),
         (
             "SubscriptionChange",
             "Takes effect at once with `prorate`, else at the end of the period.",
-            [("planId?", "string"), ("seats?", "number"), ("prorate?", "boolean")],
+            "planId?: string; seats?: number; prorate?: boolean",
         ),
     ],
     ops=[
@@ -352,8 +354,8 @@ REFUNDS = Api(
         (
             "Refund",
             "Several partial refunds per payment are possible, never more than was captured.",
-            [("id", "string"), ("paymentId", "string"), ("amount", "Money"), ("reason", "string")]
-            + [("status", "'pending' | 'succeeded' | 'failed'"), ("createdAt", "string")],
+            "id: string; paymentId: string; amount: Money; reason: string; "
+            "status: 'pending' | 'succeeded' | 'failed'; createdAt: string",
         ),
     ],
     ops=[

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .portal_api import INVOICES, MODULES, PAYMENTS, Api, Op
+from .portal_api import INVOICES, MODULES, PAYMENTS, Api, Op, fields_of
 
 TESTS = {
     "api": {"customers": 9, "invoices": 10, "payments": 10, "refunds": 6, "subscriptions": 11},
@@ -83,7 +83,7 @@ def routes() -> str:
         "    if (!(err instanceof ApiError)) return reply.send(err);",
         "    const status = err.status === 0 ? 504 : err.status;",
         "    const { code, message, details, retryable } = err;",
-        "    request.log.warn({ code, operation: err.operation, coreRequestId: err.requestId }, 'billing core refused');",
+        "    request.log.warn({ code, operation: err.operation, coreRequestId: err.requestId }, 'core refused');",
         "    return reply.status(status).send({ error: { code, message, details, retryable } });",
         "  });",
         "}",
@@ -112,7 +112,9 @@ def route(module: str, op: Op) -> list[str]:
         shape = ", ".join(f"{p}: {FIELDS.get(p, 'z.string()')}" for p in fields)
         lines.append(f"  const {{ {', '.join(fields)} }} = z.object({{ {shape} }}).parse(request.{place});")
     call = f"await {module}.{name_of(op)}({', '.join(names)})"
-    done = [f"  {call};", "  return reply.status(204).send();"] if op.returns == "void" else [f"  return reply.send({call});"]
+    done = [f"  return reply.send({call});"]
+    if op.returns == "void":
+        done = [f"  {call};", "  return reply.status(204).send();"]
     return [
         f"// {op.doc}",
         f"app.{op.verb}('{url}', {{ preHandler: requireScope('{module}:{scope}') }}, async (request, reply) => {{",
@@ -168,8 +170,23 @@ def openapi() -> str:
     lines = [
         "openapi: 3.0.3",
         "info: { title: Billing core, version: '2025-11' }",
-        "paths:",
     ]
+    lines += [
+        "components:",
+        "  responses:",
+        "    Conflict: { description: State does not allow it, x-schema: CoreError }",
+        "    TooManyRequests: { headers: { Retry-After: { type: integer } }, x-schema: CoreError }",
+        "    Unavailable: { description: Maintenance or overload. Body may be empty or HTML., x-schema: CoreError }",
+        "  schemas:",
+        "    CoreError: { error: { code: string, message: string, details: any } }",
+    ]
+    for api in MODULES.values():
+        for name, doc, fields in api.types:
+            lines += [f"    {name}:", f"      description: {doc}", "      properties:"]
+            for key, kind in fields_of(fields):
+                optional = ", nullable: true" if "?" in key else ""
+                lines.append(f'        {key.strip("?")}: {{ x-type: "{kind}"{optional} }}')
+    lines.append("paths:")
     by_url: dict[str, list[tuple[str, Op]]] = {}
     for path, api in MODULES.items():
         for op in api.ops:
@@ -190,21 +207,6 @@ def openapi() -> str:
                 "        '429': { $ref: '#/components/responses/TooManyRequests' }",
                 "        '503': { $ref: '#/components/responses/Unavailable' }",
             ]
-    lines += [
-        "components:",
-        "  responses:",
-        "    Conflict: { description: State does not allow it, x-schema: CoreError }",
-        "    TooManyRequests: { description: Slow down, headers: { Retry-After: { type: integer } }, x-schema: CoreError }",
-        "    Unavailable: { description: Maintenance or overload. The body may be empty or HTML., x-schema: CoreError }",
-        "  schemas:",
-        "    CoreError: { error: { code: string, message: string, details: any } }",
-    ]
-    for api in MODULES.values():
-        for name, doc, fields in api.types:
-            lines += [f"    {name}:", f"      description: {doc}", "      properties:"]
-            for key, kind in fields:
-                optional = ", nullable: true" if "?" in key else ""
-                lines.append(f'        {key.strip("?")}: {{ x-type: "{kind}"{optional} }}')
     return "\n".join(lines) + "\n"
 
 

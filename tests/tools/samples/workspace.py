@@ -46,7 +46,13 @@ def patch(old: str, new: str) -> list[dict[str, Any]]:
 
 
 def bash(
-    command: str, description: str, output: str, *, fails: bool = False, seconds: float = 1.0, timeout: int | None = None
+    command: str,
+    description: str,
+    output: str,
+    *,
+    fails: bool = False,
+    seconds: float = 1.0,
+    timeout: int | None = None,
 ) -> Tool:
     arguments: dict[str, Any] = {"command": command, "description": description}
     if timeout:

@@ -1,0 +1,5 @@
+"""`python -m ctxctl`."""
+
+from ctxctl.cli.main import main
+
+main()

@@ -1,0 +1,1 @@
+"""What each component of the window may use, and what the calls cost."""

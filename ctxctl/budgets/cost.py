@@ -1,0 +1,48 @@
+"""What calls cost at a model's list prices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ctxctl.model.limits import ModelRow, ModelTable
+from ctxctl.model.usage import Usage
+
+
+def cost_of(usage: Usage, row: ModelRow) -> float | None:
+    """USD of one call, None when the row lacks a price that it needs.
+
+    A cache read without a price of its own costs as much as input, and so does a write. A prompt longer than
+    `long_from` is billed as a whole at the long prices; cache prices rise there by the same factor as the input price.
+    """
+    input_price, output_price = row.input_price, row.output_price
+    if input_price is None or output_price is None:
+        return None
+    factor = 1.0
+    if row.long_from is not None and usage.prompt > row.long_from and row.long_input_price is not None:
+        factor = row.long_input_price / input_price if input_price else 1.0
+        output_price = row.long_output_price if row.long_output_price is not None else output_price
+    read = row.cache_read_price if row.cache_read_price is not None else input_price
+    write = row.cache_write_price if row.cache_write_price is not None else input_price
+    prompt = usage.input * input_price + usage.cache_read * read + usage.cache_write * write
+    return (prompt * factor + usage.output * output_price) / 1e6
+
+
+def session_cost(calls: Iterable[Usage], table: ModelTable, model: str | None) -> float | None:
+    """USD of all calls that report usage, each at its own model's prices; None when one of them has no price.
+
+    model: for calls that name none.
+    """
+    total, rows, any_call = 0.0, {}, False
+    for usage in calls:
+        if not usage.reported:
+            continue
+        any_call = True
+        name = usage.model or model
+        if name not in rows:
+            rows[name] = table.find(name)
+        row = rows[name]
+        cost = cost_of(usage, row) if row is not None else None
+        if cost is None:
+            return None
+        total += cost
+    return total if any_call else None

@@ -1,0 +1,1 @@
+"""The command line: arguments in, streams and exit status out."""

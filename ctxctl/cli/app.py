@@ -1,0 +1,124 @@
+"""The Typer application, and the one boundary where errors become text and exit codes."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import sys
+import traceback
+from typing import Any
+
+import typer
+from typer.exceptions import Abort, TyperException
+
+from ctxctl import __version__
+from ctxctl.cli.commands import analyze, config, demo, list_
+from ctxctl.cli.io import ReaderGoneError, error_text, say
+from ctxctl.errors import CtxctlError, ExitCode
+from ctxctl.registry import closest
+
+HELP = """Measure and manage the context window of LLM agents, from their transcript files.
+
+How full was the window and when, what filled it, what did it cost? Start with
+
+  ctxctl demo
+
+  ctxctl analyze SESSION.jsonl
+"""
+
+app = typer.Typer(
+    name="ctxctl",
+    help=HELP,
+    no_args_is_help=True,
+    # panels and colours are for terminals; a pipe gets plain text
+    rich_markup_mode="rich" if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+app.command("analyze")(analyze.analyze)
+app.command("demo")(demo.demo)
+app.command("list")(list_.list_)
+app.add_typer(config.app, name="config")
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"ctxctl {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def root(
+    version: bool = typer.Option(
+        False, "--version", "-V", callback=_version, is_eager=True, help="Print the version and exit."
+    ),
+) -> None:
+    """See HELP."""
+
+
+root.__doc__ = HELP
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line; returns the exit status. Nothing escapes as a traceback but a bug of ours."""
+    as_json = "--json" in arguments
+    try:
+        status = app(arguments, prog_name="ctxctl", standalone_mode=False)
+        sys.stdout.flush()
+        return int(status or 0)
+    except CtxctlError as error:
+        return _report(error, as_json)
+    except TyperException as error:
+        return _usage(error)
+    except (ReaderGoneError, BrokenPipeError):
+        return ExitCode.PIPE
+    except (KeyboardInterrupt, Abort):
+        say("interrupted")
+        return ExitCode.INTERRUPTED
+    except MemoryError:
+        say("error: not enough memory\nhint: give single files, or read usage alone with --tokens reported")
+        return ExitCode.INPUT
+    except SystemExit as error:
+        # typer itself ends the process when stdout is closed
+        return ExitCode.PIPE if error.code == 1 else int(error.code or 0)
+    except Exception:
+        say(traceback.format_exc())
+        say(
+            f"error: this is a bug in ctxctl {__version__} (Python {platform.python_version()}, {sys.platform})\n"
+            "hint: please report it with the lines above"
+        )
+        return ExitCode.BUG
+
+
+def _report(error: CtxctlError, as_json: bool) -> int:
+    if as_json:
+        from ctxctl.reports.json import dumps
+
+        fields: dict[str, Any] = {
+            "code": error.code,
+            "message": error.message,
+            "hint": error.hint,
+            "path": error.path,
+            "line": error.line,
+        }
+        say(dumps({"error": fields}).decode().rstrip("\n"))
+    else:
+        say(error_text(error))
+    return error.exit_code
+
+
+def _usage(error: TyperException) -> int:
+    """Typer's own complaints, with a did-you-mean and where to look."""
+    message = error.format_message()
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "ctxctl"
+    hint = f"`{command} --help` lists what it takes"
+    wrong = re.search(r"No such command '([^']+)'", message)
+    if wrong and context is not None:
+        near = closest(wrong[1], list(getattr(context.command, "commands", {})))
+        hint = f"did you mean `{command} {near}`?" if near else hint
+    if not message:  # no arguments at all: the help has been printed
+        return ExitCode.USAGE
+    say(f"error: {message}\nhint: {hint}")
+    return ExitCode.USAGE

@@ -1,0 +1,304 @@
+"""`ctxctl analyze`: how full was the window and when, what filled it, what did it cost."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated, Any
+
+import typer
+
+from ctxctl.cli import options as opt
+from ctxctl.cli.inputs import Inputs, resolve
+from ctxctl.cli.io import Progress, Streams, can_show, error_text, write_file
+from ctxctl.errors import ConfigError, CtxctlError, ExitCode, InputError, NothingFoundError, UsageError
+
+
+class TokensFrom(str, Enum):
+    """Where token figures come from."""
+
+    counted = "counted"
+    reported = "reported"
+
+
+class FailOn(str, Enum):
+    """What --fail-on looks for."""
+
+    yellow = "yellow"
+    orange = "orange"
+    red = "red"
+    spike = "spike"
+    damage = "damage"
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """One input and what became of it."""
+
+    path: str
+    analysis: Any = None
+    cost: float | None = None
+    error: CtxctlError | None = None
+    gates: tuple[Any, ...] = ()
+
+
+def analyze(
+    paths: opt.Paths = None,
+    from_: opt.From = None,
+    window: opt.Window = None,
+    tokens: Annotated[
+        TokensFrom,
+        typer.Option("--tokens", help="counted: count every block; reported: read the provider's usage alone (fastest)."),
+    ] = TokensFrom.counted,
+    fail_on: Annotated[
+        list[FailOn] | None,
+        typer.Option("--fail-on", help="Exit 1 at this pressure level or above, or on a spike or damage.", show_default=False),
+    ] = None,
+    max_utilization: Annotated[
+        str | None, typer.Option(metavar="SHARE", help="Exit 1 when the window now is fuller (0.8 or 80%).")
+    ] = None,
+    max_tokens: Annotated[
+        str | None, typer.Option(metavar="TOKENS", help="Exit 1 when the window now holds more (such as 150k).")
+    ] = None,
+    max_peak: Annotated[
+        str | None, typer.Option(metavar="TOKENS", help="Exit 1 when the fullest turn held more.")
+    ] = None,
+    blocks: Annotated[bool, typer.Option("--blocks", help="List every block in the JSON.")] = False,
+    subagents: Annotated[
+        bool, typer.Option("--subagents/--no-subagents", help="Read the sub-agent files of a session with it.")
+    ] = True,
+    output_format: opt.Form = None,
+    as_json: opt.Json = False,
+    output: opt.Output = None,
+    force: opt.Force = False,
+    config: opt.Config = None,
+    color: opt.ColourOption = opt.Colour.auto,
+    quiet: opt.Quiet = False,
+    verbose: opt.Verbose = False,
+) -> int:
+    """Report how full the context window was and when, what filled it, and what it cost.
+
+    Reads Claude Code, Codex, OpenAI chat, Anthropic Messages and mini-swe-agent transcripts, also .gz and .zst.
+
+    Examples:
+
+      ctxctl analyze ~/.claude/projects/my-app/SESSION.jsonl
+
+      ctxctl analyze --json SESSION.jsonl | jq .result.peak
+
+      ctxctl analyze --fail-on red --max-peak 150k 'runs/**/*.jsonl'
+
+      zcat SESSION.jsonl.gz | ctxctl analyze --window 200k
+    """
+    form = opt.form_of(output_format, as_json, output)
+    streams = Streams(colour=color.value, verbosity=-1 if quiet else int(verbose))
+    gates = _Gates(
+        {f.value for f in fail_on or ()},
+        opt.share_option(max_utilization, "--max-utilization"),
+        opt.tokens_option(max_tokens, "--max-tokens"),
+        opt.tokens_option(max_peak, "--max-peak"),
+    )
+    given_window = opt.tokens_option(window, "--window")
+    if output is not None and output.exists() and not force:
+        raise UsageError(f"{output} exists", hint="--force replaces it")
+    inputs = resolve(paths)
+    return _Run(inputs, form, streams, gates, given_window, config).go(
+        from_, tokens is TokensFrom.reported, subagents, blocks, output, force
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Gates:
+    fail_on: set[str]
+    max_utilization: float | None
+    max_tokens: int | None
+    max_peak: int | None
+
+
+class _Run:
+    """One run of the command, after its arguments are understood."""
+
+    def __init__(
+        self, inputs: Inputs, form: opt.OutputFormat, streams: Streams, gates: _Gates, window: int | None, config: Any
+    ) -> None:
+        from ctxctl.settings.load import load
+        from ctxctl.settings.models import load_models, merge
+
+        self.inputs, self.form, self.streams, self.gates = inputs, form, streams, gates
+        self.loaded = load(config, overrides={"max_context_tokens": window})
+        table = load_models()
+        try:
+            self.table = merge(table, self.loaded.settings.models) if self.loaded.settings.models else table
+        except ValueError as error:
+            raise ConfigError(str(error), hint="`ctxctl list models -v` shows the columns") from None
+
+    def go(
+        self, from_: str | None, reported: bool, subagents: bool, blocks: bool, output: Any, force: bool
+    ) -> int:
+        from ctxctl.formats import FORMATS
+        from ctxctl.pressure.analysis import AnalysisOptions
+
+        if from_ is not None:
+            FORMATS.get(from_)
+        settings = self.loaded.settings
+        options = AnalysisOptions(
+            window=settings.max_context_tokens,
+            thresholds=settings.pressure_thresholds,
+            pressure=settings.pressure,
+            format_name=from_,
+            reported_only=reported,
+            companions=subagents,
+            blocks=blocks,
+        )
+        done: list[_Done] = []
+        skipped: list[tuple[str, str]] = []
+        for item in self.inputs.items:
+            outcome = self._one(item.path, options)
+            if item.found and isinstance(outcome.error, (InputError, NothingFoundError)) and _is_no_transcript(outcome):
+                skipped.append((item.path, outcome.error.message if outcome.error else ""))
+                continue
+            done.append(outcome)
+            if outcome.error is not None and not self.inputs.single:
+                self.streams.note(error_text(outcome.error))
+        return self._finish(done, skipped, options, output, force)
+
+    def _one(self, path: str, options: Any) -> _Done:
+        from ctxctl.budgets.cost import session_cost
+        from ctxctl.pressure.analysis import analyze as measure
+        from ctxctl.pressure.gates import check
+
+        try:
+            with Progress(self.streams, path) as progress:
+                analysis = measure(path, self.table, options, progress)
+        except CtxctlError as error:
+            if self.inputs.single:
+                raise
+            return _Done(path, error=error)
+        transcript = analysis.transcript
+        g = self.gates
+        gates = check(analysis, options.thresholds, g.fail_on, g.max_utilization, g.max_tokens, g.max_peak)
+        return _Done(path, analysis, session_cost(transcript.usage, self.table, transcript.model), None, gates)
+
+    def _finish(
+        self, done: list[_Done], skipped: list[tuple[str, str]], options: Any, output: Any, force: bool
+    ) -> int:
+        good = [d for d in done if d.analysis is not None]
+        if not done:
+            if skipped:
+                self.streams.note(f"looked at {len(skipped)} files; -v lists them")
+            raise NothingFoundError(
+                "no transcript found", hint="`ctxctl list formats` shows what ctxctl reads"
+            )
+        self._notes(good, skipped)
+        data = self._render(done, skipped, options)
+        if output is not None:
+            write_file(output, data, force=force, mode_of=good[0].path if good else None)
+            self.streams.note(f"wrote {output}")
+        else:
+            self.streams.payload(data)
+        return self._status(done)
+
+    def _status(self, done: list[_Done]) -> int:
+        errors = [d.error for d in done if d.error is not None]
+        if errors:
+            empty = all(isinstance(e, NothingFoundError) for e in errors) and len(errors) == len(done)
+            return ExitCode.NOTHING if empty else ExitCode.INPUT
+        failed = [(d.path, gate) for d in done for gate in d.gates if not gate.ok]
+        for path, gate in failed:
+            where = "" if self.inputs.single else f"{path}: "
+            self.streams.note(f"failed: {where}{gate.text()}")
+        return ExitCode.FINDING if failed else ExitCode.OK
+
+    def _notes(self, good: list[_Done], skipped: list[tuple[str, str]]) -> None:
+        """Damage goes to stderr whatever the form, so that a pipeline's log shows it."""
+        if self.form is not opt.OutputFormat.text:
+            for d in good:
+                for item in d.analysis.diagnostics:
+                    if item.severity != "info" or self.streams.verbosity > 0:
+                        line = f":{item.line}" if item.line is not None else ""
+                        self.streams.note(f"{item.severity}: {d.path}{line}: {item.message} [{item.code}]")
+        if skipped:
+            self.streams.note(f"skipped {len(skipped)} files that are no transcripts ctxctl reads; -v lists them")
+            for path, reason in skipped:
+                self.streams.note(f"skipped: {path}: {reason}", level=1)
+
+    def _render(self, done: list[_Done], skipped: list[tuple[str, str]], options: Any) -> bytes:
+        from ctxctl.reports.build.analysis import analysis_report
+
+        reports = [
+            analysis_report(d.analysis, options.thresholds, d.cost, self.table.date) for d in done if d.analysis
+        ]
+        if self.form in (opt.OutputFormat.json, opt.OutputFormat.jsonl):
+            return self._json(done, skipped, reports)
+        if self.form is opt.OutputFormat.csv:
+            from ctxctl.reports import csv
+
+            return csv.render(reports).encode()
+        if self.form is opt.OutputFormat.markdown:
+            from ctxctl.reports import markdown
+
+            return markdown.render(reports).encode()
+        return self._text(done, reports, skipped)
+
+    def _json(self, done: list[_Done], skipped: list[tuple[str, str]], reports: list[Any]) -> bytes:
+        from dataclasses import asdict
+
+        from ctxctl.reports.build.analysis import failed_data
+        from ctxctl.reports.build.analysis_data import total_data
+        from ctxctl.reports.json import dumps, envelope
+
+        settings = asdict(self.loaded.settings)
+        data = iter(reports)
+        entries: list[dict[str, Any]] = []
+        for d in done:
+            if d.error is not None:
+                entries.append(failed_data(d.path, d.error))
+                continue
+            result = next(data).data
+            result["gates"] = d.gates
+            entries.append({"path": d.path, "result": result})
+        if self.form is opt.OutputFormat.jsonl:
+            lines = [
+                envelope("analyze", settings, e["result"]) if "result" in e else {**envelope("analyze", settings, None), **e}
+                for e in entries
+            ]
+            return b"".join(dumps({"path": e["path"], **line}) for e, line in zip(entries, lines, strict=True))
+        if self.inputs.single:
+            return dumps(envelope("analyze", settings, entries[0]["result"]))
+        failed = sum(1 for d in done if d.error is not None)
+        total = total_data([(d.analysis, d.cost) for d in done if d.analysis is not None], failed, skipped)
+        result = {
+            "files": entries,
+            "skipped": [{"path": path, "reason": reason} for path, reason in skipped],
+            "total": total,
+        }
+        return dumps(envelope("analyze", settings, result))
+
+    def _text(self, done: list[_Done], reports: list[Any], skipped: list[tuple[str, str]]) -> bytes:
+        from ctxctl.reports.build.overview import overview_report
+        from ctxctl.reports.text import render
+
+        if not self.inputs.single:
+            pairs = [(d.analysis, d.cost) for d in done if d.analysis is not None]
+            overview = overview_report(pairs, sum(1 for d in done if d.error is not None), skipped, self.table.date)
+            # a report per file is too much to read for many files: the overview has a line for each
+            reports = [*reports, overview] if len(reports) <= 3 else [overview]
+        console = self.streams.console()
+        unicode = can_show("█┤▼", sys.stdout)
+        with console.capture() as capture:
+            render(reports, console, unicode=unicode, verbose=self.streams.verbosity > 0)
+        text = capture.get()
+        if not console.is_terminal:
+            text = "\n".join(line.rstrip() for line in text.split("\n"))
+        encoding = sys.stdout.encoding or "utf-8"
+        return text.encode(encoding, "replace")
+
+
+def _is_no_transcript(outcome: _Done) -> bool:
+    """A file of a folder that is simply something else; damage and unreadable files stay errors."""
+    error = outcome.error
+    if isinstance(error, NothingFoundError):
+        return True
+    text = error.message if error is not None else ""
+    return text.startswith(("not a transcript", "this looks like", "this is a", "a damaged JSON document"))

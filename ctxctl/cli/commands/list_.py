@@ -1,0 +1,99 @@
+"""`ctxctl list`: what ctxctl knows."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated, Any
+
+import typer
+
+from ctxctl.cli import options as opt
+from ctxctl.cli.io import Streams
+from ctxctl.reports.document import Column, Report, Table
+
+
+class What(str, Enum):
+    """What can be listed."""
+
+    formats = "formats"
+    models = "models"
+
+
+def list_(
+    what: Annotated[What, typer.Argument(help="What to list.")],
+    match: Annotated[str | None, typer.Argument(help="Only names that contain this text.", show_default=False)] = None,
+    as_json: opt.Json = False,
+    color: opt.ColourOption = opt.Colour.auto,
+    verbose: opt.Verbose = False,
+) -> int:
+    """List the formats that are read and written, or the models with their windows and prices.
+
+    Examples:
+
+      ctxctl list formats
+
+      ctxctl list models sonnet
+    """
+    streams = Streams(colour=color.value, verbosity=int(verbose))
+    rows = _formats() if what is What.formats else _models()
+    if match:
+        rows = [row for row in rows if match.lower() in str(row["name"]).lower()]
+    if as_json:
+        from ctxctl.reports.json import dumps, envelope
+
+        streams.payload(dumps(envelope("list", {}, {what.value: rows})))
+        return 0
+    _print(what, rows, streams, verbose)
+    return 0
+
+
+def _formats() -> list[dict[str, Any]]:
+    from ctxctl.formats import FORMATS
+
+    return [
+        {"name": name, "title": entry.title, "about": (entry.__doc__ or "").strip(), "reads": True, "writes": True}
+        for name, entry in FORMATS
+    ]
+
+
+def _models() -> list[dict[str, Any]]:
+    from dataclasses import asdict
+
+    from ctxctl.settings.models import load_models
+
+    return [{"name": row.id, **asdict(row)} for row in load_models().rows()]
+
+
+def _print(what: What, rows: list[dict[str, Any]], streams: Streams, verbose: bool) -> None:
+    import sys
+
+    from ctxctl.cli.io import can_show
+    from ctxctl.reports.text import render
+
+    if what is What.formats:
+        table = Table(
+            "Formats (read and written)",
+            (Column("name"), Column("what", flexible=True)),
+            tuple((row["name"], row["title"]) for row in rows),
+            "--from NAME forces one; the content decides otherwise",
+        )
+    else:
+        columns = ["window", "long_window", "output", "input_price", "output_price", "cache_read_price"]
+        columns += ["cache_write_price", "image_rule", "date"] if verbose else []
+        table = Table(
+            f"{len(rows):,} models",
+            (Column("name", flexible=True), *(Column(c.removesuffix("_price").replace("_", " "), "right") for c in columns)),
+            tuple((row["name"], *(_cell(row[c]) for c in columns)) for row in rows),
+            "windows and output in tokens, prices in USD per million tokens" + ("" if verbose else "; -v shows more"),
+        )
+    console = streams.console()
+    with console.capture() as capture:
+        render([Report("list", f"ctxctl list {what.value}", tables=(table,))], console, unicode=can_show("█", sys.stdout))
+    text = "\n".join(line.rstrip() for line in capture.get().split("\n"))
+    streams.payload(text.encode(sys.stdout.encoding or "utf-8", "replace"))
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else (f"{value:g}" if isinstance(value, float) else str(value))

@@ -1,0 +1,93 @@
+"""From PATH arguments to transcripts: files, folders, globs, stdin."""
+
+from __future__ import annotations
+
+import glob
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from ctxctl.errors import InputError, NothingFoundError, UsageError
+
+SUFFIXES = (".jsonl", ".json", ".traj")
+COMPRESSED = (".gz", ".zst")
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One file to read. found: it came from a folder, so that it may turn out not to be a transcript at all."""
+
+    path: str
+    found: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """All files of a command line. single: one PATH that names a file (or stdin), so that the result stands alone."""
+
+    items: tuple[Input, ...]
+    single: bool
+
+
+def resolve(paths: list[str] | None) -> Inputs:
+    """Expand PATH arguments. A missing file stays in the list: reading it says what is wrong with it."""
+    if not paths:
+        if sys.stdin is None or sys.stdin.isatty():
+            raise UsageError("no PATH given, and nothing is piped in", hint="try `ctxctl demo`, or give a transcript file")
+        return Inputs((Input("-"),), True)
+    items: dict[str, Input] = {}
+    single = len(paths) == 1
+    for path in paths:
+        if path == "-":
+            items["-"] = Input("-")
+        elif os.path.isdir(path):
+            single = False
+            for found in _walk(Path(path)):
+                items.setdefault(found, Input(found, True))
+        elif not os.path.lexists(path) and glob.has_magic(path):
+            single = False
+            matches = sorted(glob.glob(path, recursive=True))
+            if not matches and len(paths) == 1:
+                raise NothingFoundError("no file matches", path=path, hint="quote nothing, or check the folder")
+            for match in matches:
+                if os.path.isdir(match):
+                    items.update({found: Input(found, True) for found in _walk(Path(match)) if found not in items})
+                else:
+                    items.setdefault(match, Input(match))
+        else:
+            items.setdefault(path, Input(path))
+    if not items:
+        raise NothingFoundError(
+            "no transcript in there",
+            path=paths[0] if len(paths) == 1 else None,
+            hint=f"files that end in {', '.join(SUFFIXES)} (also with .gz, .zst) are looked at",
+        )
+    return Inputs(tuple(items.values()), single and len(items) == 1)
+
+
+def _walk(folder: Path) -> list[str]:
+    """Files of a folder that may be transcripts, sorted; sub-agent files that belong to a session are read with it."""
+    if not os.access(folder, os.R_OK | os.X_OK):
+        raise InputError("this folder can't be read", path=str(folder))
+    found = []
+    for base, folders, names in os.walk(folder):
+        folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in ("node_modules", "__pycache__"))
+        here = Path(base)
+        for name in sorted(names):
+            stem = name
+            for suffix in COMPRESSED:
+                stem = stem.removesuffix(suffix)
+            if stem.endswith(SUFFIXES) and not _is_companion(here, name):
+                found.append(str(here / name))
+    return found
+
+
+def _is_companion(folder: Path, name: str) -> bool:
+    """A sub-agent's file, and what lies beside it, in the layout `<session>/subagents/`."""
+    parts = folder.parts
+    if "subagents" not in parts:
+        return False
+    at = len(parts) - 1 - parts[::-1].index("subagents")
+    session = Path(*parts[:at])
+    return session.with_suffix(".jsonl").is_file()

@@ -1,0 +1,182 @@
+"""Streams: one payload on stdout, everything else on stderr, files written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ctxctl.errors import CtxctlError, InputError, UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+QUIET_FOR = 0.8
+"""Seconds of work before progress is shown."""
+
+
+class ReaderGoneError(Exception):
+    """Whoever read our stdout has closed it."""
+
+
+class Streams:
+    """What the shared options say about output. colour: auto, always or never; verbosity: -1 quiet, 0, 1 verbose."""
+
+    def __init__(self, *, colour: str = "auto", verbosity: int = 0) -> None:
+        self.colour = colour
+        self.verbosity = verbosity
+
+    def payload(self, data: bytes) -> None:
+        """Write to stdout. Raises ReaderGoneError when nobody reads any more."""
+        try:
+            sys.stdout.flush()
+            buffer = getattr(sys.stdout, "buffer", None)
+            if buffer is None:
+                sys.stdout.write(data.decode("utf-8", "replace"))
+            else:
+                buffer.write(data)
+                buffer.flush()
+            sys.stdout.flush()
+        except BrokenPipeError:
+            _close_stdout()
+            raise ReaderGoneError from None
+
+    def note(self, text: str, *, level: int = 0) -> None:
+        """A line on stderr, unless quiet. level 1: only with -v."""
+        if self.verbosity >= level and self.verbosity >= 0:
+            say(text)
+
+    def use_colour(self, stream: Any) -> bool:
+        """Whether to colour a stream: the option, then NO_COLOR and FORCE_COLOR, then whether it is a terminal."""
+        if self.colour != "auto":
+            return self.colour == "always"
+        if os.environ.get("NO_COLOR"):
+            return False
+        if os.environ.get("FORCE_COLOR"):
+            return True
+        return bool(stream.isatty()) and os.environ.get("TERM") != "dumb"
+
+    def console(self, file: Any = None) -> Console:
+        """A console for text. Without a terminal: no colour, no wrapping."""
+        from rich.console import Console
+
+        file = file or sys.stdout
+        terminal = bool(file.isatty()) if hasattr(file, "isatty") else False
+        colour = self.use_colour(file) if hasattr(file, "isatty") else False
+        columns = os.environ.get("COLUMNS", "")
+        width = None if terminal else (int(columns) if columns.isdigit() and int(columns) >= 20 else 400)
+        return Console(
+            file=file,
+            force_terminal=colour,
+            no_color=not colour,
+            color_system="auto" if colour and terminal else ("256" if colour else None),
+            width=width,
+            highlight=False,
+            emoji=False,
+            markup=False,
+            soft_wrap=False,
+            legacy_windows=False,
+        )
+
+
+def say(text: str) -> None:
+    """A line on stderr, whatever its encoding can show; a closed stderr is not an error."""
+    encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
+    with suppress(OSError, ValueError):
+        sys.stderr.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+        sys.stderr.flush()
+
+
+def _close_stdout() -> None:
+    """Keep the interpreter from complaining about the closed pipe when it ends."""
+    with suppress(OSError):
+        devnull = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(devnull, sys.stdout.fileno())
+
+
+def can_show(text: str, file: Any) -> bool:
+    """Whether a stream's encoding has these characters."""
+    try:
+        text.encode(getattr(file, "encoding", None) or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def write_file(path: Path, data: bytes, *, force: bool, mode_of: str | None = None) -> None:
+    """Write a whole file or none: a temporary file in the same folder, then a rename.
+
+    force: whether an existing file may be replaced (a symbolic link keeps pointing to where it did). mode_of: a file
+    whose permissions bound those of the new one.
+    """
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise UsageError(f"{path} is a folder", hint="name a file, such as report.json")
+    if target.exists() and not force:
+        raise UsageError(f"{path} exists", hint="--force replaces it")
+    mode = 0o666 & ~_umask()
+    if target.exists():
+        mode = stat.S_IMODE(target.stat().st_mode)
+    elif mode_of is not None and os.path.isfile(mode_of):
+        mode &= stat.S_IMODE(os.stat(mode_of).st_mode) | 0o600
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
+    except OSError as error:
+        raise InputError(f"can't be written: {error.strerror or error}", path=str(path)) from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, mode)
+        os.replace(name, target)
+    except OSError as error:
+        with suppress(OSError):
+            os.unlink(name)
+        raise InputError(f"can't be written: {error.strerror or error}", path=str(path)) from None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+class Progress:
+    """A line on stderr while a long file is read; nothing without a terminal, nothing for short work."""
+
+    def __init__(self, streams: Streams, label: str) -> None:
+        self._shown = False
+        self._label = label
+        self._on = streams.verbosity >= 0 and bool(sys.stderr.isatty())
+        self._start = time.monotonic()
+
+    def __enter__(self) -> Callable[[int, int | None], None] | None:
+        return self._update if self._on else None
+
+    def _update(self, done: int, total: int | None) -> None:
+        if time.monotonic() - self._start < QUIET_FOR:
+            return
+        self._shown = True
+        share = f"{done / total:4.0%} " if total else ""
+        with suppress(OSError):
+            sys.stderr.write(f"\r\x1b[K{share}{done / 1e6:,.0f} MB  {self._label[-60:]}")
+            sys.stderr.flush()
+
+    def __exit__(self, *_: object) -> None:
+        if self._shown:
+            with suppress(OSError):
+                sys.stderr.write("\r\x1b[K")
+                sys.stderr.flush()
+
+
+def error_text(error: CtxctlError) -> str:
+    """What a user sees of an error: where, what, and the next thing to type."""
+    hint = f"\nhint: {error.hint}" if error.hint else ""
+    return f"error: {error}{hint}"

@@ -1,0 +1,107 @@
+"""Options that commands share, and what they mean."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ctxctl.errors import UsageError
+from ctxctl.settings.sizes import share, size
+
+
+class Colour(str, Enum):
+    """When to colour."""
+
+    auto = "auto"
+    always = "always"
+    never = "never"
+
+
+class OutputFormat(str, Enum):
+    """Forms of a report."""
+
+    text = "text"
+    json = "json"
+    jsonl = "jsonl"
+    csv = "csv"
+    markdown = "markdown"
+
+
+SUFFIXES = {
+    ".json": OutputFormat.json,
+    ".jsonl": OutputFormat.jsonl,
+    ".csv": OutputFormat.csv,
+    ".md": OutputFormat.markdown,
+    ".markdown": OutputFormat.markdown,
+    ".txt": OutputFormat.text,
+}
+
+Paths = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="PATH...", help="Files, folders or globs; `-` or nothing with a pipe reads stdin.", show_default=False
+    ),
+]
+From = Annotated[
+    str | None, typer.Option("--from", metavar="FORMAT", help="Force the input's format (see `ctxctl list formats`).")
+]
+Window = Annotated[
+    str | None, typer.Option("--window", metavar="TOKENS", help="Context window, such as 200k or 1m.")
+]
+Config = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE", help="Settings file instead of the project's .ctxctl.yaml.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Short for --output-format json.")]
+Form = Annotated[
+    OutputFormat | None, typer.Option("--output-format", help="Form of the output; by default text.", show_default=False)
+]
+Output = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", metavar="FILE", help="Write to a file; its suffix tells the form.", show_default=False),
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace an existing output file.")]
+ColourOption = Annotated[Colour, typer.Option("--color", help="When to colour; NO_COLOR is honoured.")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No notes and no progress on stderr.")]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Also show what is only informative.")]
+
+
+def form_of(form: OutputFormat | None, as_json: bool, output: Path | None) -> OutputFormat:
+    """The form that was asked for: the option, then --json, then the suffix of the output file, then text."""
+    if as_json and form not in (None, OutputFormat.json, OutputFormat.jsonl):
+        raise UsageError(f"--json and --output-format {form.value if form else ''} exclude each other")
+    if form is not None:
+        return form
+    if as_json:
+        return OutputFormat.json
+    if output is not None:
+        found = SUFFIXES.get(output.suffix.lower())
+        if found is None:
+            raise UsageError(
+                f"the suffix of {str(output)!r} tells no form",
+                hint=f"add --output-format, or use one of {', '.join(SUFFIXES)}",
+            )
+        return found
+    return OutputFormat.text
+
+
+def tokens_option(text: str | None, option: str) -> int | None:
+    """A number of tokens given on the command line."""
+    if text is None:
+        return None
+    try:
+        return size(text)
+    except ValueError as error:
+        raise UsageError(f"{option}: {error}") from None
+
+
+def share_option(text: str | None, option: str) -> float | None:
+    """A share given on the command line."""
+    if text is None:
+        return None
+    try:
+        return share(text)
+    except ValueError as error:
+        raise UsageError(f"{option}: {error}") from None

@@ -1,0 +1,1 @@
+"""Replacing units by less: strategies, one file each."""

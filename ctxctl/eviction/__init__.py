@@ -1,0 +1,1 @@
+"""Which units leave the window: policies, one file each."""

@@ -1,0 +1,1 @@
+"""Measures of a session's health, and alerts."""

@@ -1,0 +1,87 @@
+"""Gates for CI: what must not be exceeded (requirement P4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from dataclasses import dataclass
+
+from ctxctl.pressure.analysis import Analysis
+from ctxctl.pressure.options import LEVELS, PressureThresholds
+
+DAMAGE = frozenset(
+    (
+        "damaged_line",
+        "torn_tail",
+        "torn_compression",
+        "nul_block",
+        "nul_bytes",
+        "invalid_utf8",
+        "glued_records",
+        "not_an_object",
+        "companion_unreadable",
+    )
+)
+"""Codes that say that a part of the file could not be read as it should."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """One limit and how it went. value: None when it could not be measured, which does not pass."""
+
+    name: str
+    limit: float | str
+    value: float | str | None
+    ok: bool
+
+    def text(self) -> str:
+        """One line for people."""
+        if self.value is None:
+            return f"{self.name} {self._shown(self.limit)} could not be checked: the window is unknown (give --window)"
+        return f"{self.name} {self._shown(self.limit)}: it is {self._shown(self.value)}"
+
+    def _shown(self, value: float | str) -> str:
+        if isinstance(value, str):
+            return value
+        return f"{value:.1%}" if isinstance(value, float) else f"{value:,}"
+
+
+def check(
+    analysis: Analysis,
+    thresholds: PressureThresholds,
+    fail_on: Set[str],
+    max_utilization: float | None,
+    max_tokens: int | None,
+    max_peak: int | None,
+) -> tuple[Gate, ...]:
+    """The gates that were asked for. Levels, utilization and tokens are those of the window now; peak: of any turn."""
+    return tuple(_gates(analysis, thresholds, fail_on, max_utilization, max_tokens, max_peak))
+
+
+def _gates(
+    analysis: Analysis,
+    thresholds: PressureThresholds,
+    fail_on: Set[str],
+    max_utilization: float | None,
+    max_tokens: int | None,
+    max_peak: int | None,
+) -> Iterator[Gate]:
+    tokens, window = analysis.context.tokens, analysis.window.tokens
+    utilization = tokens / window if tokens is not None and window else None
+    for level in LEVELS:
+        if level in fail_on:
+            now = thresholds.level(utilization) if utilization is not None else None
+            yield Gate("fail-on", level, now, now is not None and LEVELS.index(now) < LEVELS.index(level))
+    if "spike" in fail_on:
+        yield Gate("fail-on spike", 0, len(analysis.spikes), not analysis.spikes)
+    if "damage" in fail_on:
+        damaged = sum(1 for d in analysis.diagnostics if d.code in DAMAGE)
+        yield Gate("fail-on damage", 0, damaged, not damaged)
+    if max_utilization is not None:
+        yield Gate(
+            "max-utilization", max_utilization, utilization, utilization is not None and utilization <= max_utilization
+        )
+    if max_tokens is not None:
+        yield Gate("max-tokens", max_tokens, tokens or 0, (tokens or 0) <= max_tokens)
+    if max_peak is not None:
+        peak = analysis.peak.tokens if analysis.peak is not None else 0
+        yield Gate("max-peak", max_peak, peak, peak <= max_peak)

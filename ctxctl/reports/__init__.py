@@ -1,0 +1,1 @@
+"""What people and programs read: one builder per result, one renderer per file."""

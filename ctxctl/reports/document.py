@@ -1,0 +1,86 @@
+"""A report: what a result says, before it has a form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Level = Literal["info", "warning", "critical"]
+Align = Literal["left", "right"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One line of the headline. level: a pressure level or finding level that colours the value."""
+
+    label: str
+    value: str
+    note: str = ""
+    level: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table. flexible: may be cut short when the terminal is narrow."""
+
+    title: str
+    align: Align = "left"
+    flexible: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of text. note: a line below."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One turn of a series. mark: what happened there (`compaction`, `spike`, `overflow`)."""
+
+    x: int
+    y: float
+    level: str | None = None
+    marks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A curve. bands: (name, y) of the thresholds; top: y of the window, None when unknown."""
+
+    title: str
+    points: tuple[Point, ...]
+    bands: tuple[tuple[str, float], ...] = ()
+    top: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something to look at, and what to do about it."""
+
+    level: Level
+    code: str
+    message: str
+    hint: str = ""
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything a renderer needs. data: the result for machines; records: flat rows for csv, with their columns."""
+
+    kind: str
+    title: str
+    subtitle: str = ""
+    facts: tuple[Fact, ...] = ()
+    tables: tuple[Table, ...] = ()
+    series: tuple[Series, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    next_steps: tuple[str, ...] = ()
+    data: Any = None
+    columns: tuple[str, ...] = ()
+    records: tuple[tuple[Any, ...], ...] = field(default=(), repr=False)

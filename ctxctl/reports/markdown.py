@@ -1,0 +1,67 @@
+"""Markdown: for pull requests, job summaries and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ctxctl.reports.document import Report, Table
+from ctxctl.reports.plot import sparkline
+
+
+def render(reports: Sequence[Report]) -> str:
+    """All reports, one after the other."""
+    return "\n".join(line for report in reports for line in _report(report)) + "\n"
+
+
+def _report(report: Report) -> Iterator[str]:
+    yield f"# {_text(report.title)}"
+    yield ""
+    if report.subtitle:
+        yield _text(report.subtitle)
+        yield ""
+    for fact in report.facts:
+        note = f" ({_text(fact.note)})" if fact.note else ""
+        yield f"- **{_text(fact.label)}**: {_text(fact.value)}{note}"
+    if report.facts:
+        yield ""
+    for series in report.series:
+        if series.points:
+            yield f"**{_text(series.title)}**: `{sparkline([p.y for p in series.points], 60, series.top)}`"
+            yield ""
+    for table in report.tables:
+        if table.rows:
+            yield from _table(table)
+    if report.findings:
+        yield "## Findings"
+        yield ""
+        for finding in report.findings:
+            where = f" (line {finding.line})" if finding.line is not None else ""
+            hint = f" — {_text(finding.hint)}" if finding.hint else ""
+            yield f"- {finding.level} `{finding.code}`{where}: {_text(finding.message)}{hint}"
+        yield ""
+    if report.next_steps:
+        yield "## What to do next"
+        yield ""
+        yield from (f"- {_text(step)}" for step in report.next_steps)
+        yield ""
+
+
+def _table(table: Table) -> Iterator[str]:
+    yield f"## {_text(table.title)}"
+    yield ""
+    yield "| " + " | ".join(_text(c.title) for c in table.columns) + " |"
+    yield "|" + "|".join("---:" if c.align == "right" else "---" for c in table.columns) + "|"
+    for row in table.rows:
+        yield "| " + " | ".join(_text(cell) for cell in row) + " |"
+    yield ""
+    if table.note:
+        yield _text(table.note)
+        yield ""
+
+
+def _text(text: str) -> str:
+    """Text from a transcript must not become markup."""
+    clean = " ".join(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").split())
+    for mark in "\\|<>[]*_":
+        clean = clean.replace(mark, f"\\{mark}")
+    return clean
