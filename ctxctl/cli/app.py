@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import platform
-import re
 import sys
-import traceback
 from typing import Any
 
 import typer
@@ -83,6 +80,9 @@ def run(arguments: list[str]) -> int:
         # typer itself ends the process when stdout is closed
         return ExitCode.PIPE if error.code == 1 else int(error.code or 0)
     except Exception:
+        import platform
+        import traceback
+
         say(traceback.format_exc())
         say(
             f"error: this is a bug in ctxctl {__version__} (Python {platform.python_version()}, {sys.platform})\n"
@@ -110,6 +110,8 @@ def _report(error: CtxctlError, as_json: bool) -> int:
 
 def _usage(error: TyperException) -> int:
     """Typer's own complaints, with a did-you-mean and where to look."""
+    import re
+
     message = error.format_message()
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "ctxctl"

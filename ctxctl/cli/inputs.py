@@ -34,7 +34,9 @@ def resolve(paths: list[str] | None) -> Inputs:
     """Expand PATH arguments. A missing file stays in the list: reading it says what is wrong with it."""
     if not paths:
         if sys.stdin is None or sys.stdin.isatty():
-            raise UsageError("no PATH given, and nothing is piped in", hint="try `ctxctl demo`, or give a transcript file")
+            raise UsageError(
+                "no PATH given, and nothing is piped in", hint="try `ctxctl demo`, or give a transcript file"
+            )
         return Inputs((Input("-"),), True)
     items: dict[str, Input] = {}
     single = len(paths) == 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -115,6 +114,8 @@ def write_file(path: Path, data: bytes, *, force: bool, mode_of: str | None = No
     force: whether an existing file may be replaced (a symbolic link keeps pointing to where it did). mode_of: a file
     whose permissions bound those of the new one.
     """
+    import tempfile
+
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise UsageError(f"{path} is a folder", hint="name a file, such as report.json")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +12,7 @@ from ctxctl.errors import UsageError
 from ctxctl.settings.sizes import share, size
 
 
-class Colour(str, Enum):
+class Colour(StrEnum):
     """When to colour."""
 
     auto = "auto"
@@ -20,7 +20,7 @@ class Colour(str, Enum):
     never = "never"
 
 
-class OutputFormat(str, Enum):
+class OutputFormat(StrEnum):
     """Forms of a report."""
 
     text = "text"
@@ -48,19 +48,20 @@ Paths = Annotated[
 From = Annotated[
     str | None, typer.Option("--from", metavar="FORMAT", help="Force the input's format (see `ctxctl list formats`).")
 ]
-Window = Annotated[
-    str | None, typer.Option("--window", metavar="TOKENS", help="Context window, such as 200k or 1m.")
-]
+Window = Annotated[str | None, typer.Option("--window", metavar="TOKENS", help="Context window, such as 200k or 1m.")]
 Config = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", help="Settings file instead of the project's .ctxctl.yaml.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Short for --output-format json.")]
 Form = Annotated[
-    OutputFormat | None, typer.Option("--output-format", help="Form of the output; by default text.", show_default=False)
+    OutputFormat | None,
+    typer.Option("--output-format", help="Form of the output; by default text.", show_default=False),
 ]
 Output = Annotated[
     Path | None,
-    typer.Option("-o", "--output", metavar="FILE", help="Write to a file; its suffix tells the form.", show_default=False),
+    typer.Option(
+        "-o", "--output", metavar="FILE", help="Write to a file; its suffix tells the form.", show_default=False
+    ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing output file.")]
 ColourOption = Annotated[Colour, typer.Option("--color", help="When to colour; NO_COLOR is honoured.")]

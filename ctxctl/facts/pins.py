@@ -25,7 +25,8 @@ class Pin:
 
 def spans(text: str) -> tuple[list[tuple[int, int]], int | None]:
     """The pinned spans of a text, and the position of a tag that is never closed (which pins nothing)."""
-    found, position = [], 0
+    found: list[tuple[int, int]] = []
+    position = 0
     while (start := text.find(OPEN, position)) >= 0:
         end = text.find(CLOSE, start + len(OPEN))
         if end < 0:

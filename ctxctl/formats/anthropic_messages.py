@@ -76,8 +76,11 @@ class AnthropicMessages(ConversationFormat):
 def _is_request(record: Json) -> bool:
     messages = messages_of(record)
     if not messages:
-        return isinstance(record, dict) and isinstance(record.get("messages"), list) and "max_tokens" in record and (
-            "system" in record
+        return (
+            isinstance(record, dict)
+            and isinstance(record.get("messages"), list)
+            and "max_tokens" in record
+            and ("system" in record)
         )
     if isinstance(record, dict) and "system" in record and "max_tokens" in record:
         return True

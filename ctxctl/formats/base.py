@@ -43,13 +43,13 @@ class Diagnostics:
         return self._seen.get(code, 0)
 
     def items(self) -> tuple[Diagnostic, ...]:
-        """In the order added, with a line that counts what was left out."""
+        """By line, what concerns the whole file last, with an entry that counts what was left out."""
         more = [
             Diagnostic("info", code, f"{n - MOST_PER_CODE} more of {code!r} are not listed")
             for code, n in self._seen.items()
             if n > MOST_PER_CODE
         ]
-        return (*self._items, *more)
+        return (*sorted(self._items, key=lambda item: item.line if item.line is not None else 1 << 62), *more)
 
 
 class Format(ABC):
@@ -102,7 +102,8 @@ class Format(ABC):
         return []
 
     def begin_companion(self, path: Path) -> None:
-        """The records fed from here on come from this companion."""
+        """The records fed from here on come from this companion; only called for what `companions` named."""
+        raise ValueError(f"{self.name} has no companion files, so {path} is none")
 
     @staticmethod
     def encode(record: Json) -> bytes:

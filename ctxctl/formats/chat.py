@@ -100,7 +100,9 @@ def chat_usage(call: Call, usage: dict[str, Json], line: int, format_: Format) -
     """Fill a call from an OpenAI-style usage object: prompt tokens include what the cache served."""
     diagnostics = format_.diagnostics
     prompt = tokens_of(usage.get("prompt_tokens", usage.get("input_tokens")), "prompt_tokens", line, diagnostics)
-    output = tokens_of(usage.get("completion_tokens", usage.get("output_tokens")), "completion_tokens", line, diagnostics)
+    output = tokens_of(
+        usage.get("completion_tokens", usage.get("output_tokens")), "completion_tokens", line, diagnostics
+    )
     details = _first(usage, "prompt_tokens_details", "input_tokens_details")
     cached = tokens_of(details.get("cached_tokens"), "cached_tokens", line, diagnostics) or 0
     written = tokens_of(details.get("cache_write_tokens"), "cache_write_tokens", line, diagnostics) or 0
@@ -192,8 +194,7 @@ class ConversationFormat(Format):
         marks = self._conversations
         ends = [m["first"] for m in marks[1:]] + [self.session.blocks]
         conversations = tuple(
-            Conversation(m["line"], m["first"], end, m["messages"], m["id"])
-            for m, end in zip(marks, ends, strict=True)
+            Conversation(m["line"], m["first"], end, m["messages"], m["id"]) for m, end in zip(marks, ends, strict=True)
         )
         if not any(m["messages"] for m in marks):
             self.diagnostics.add("warning", "no_messages", "the transcript holds no message")

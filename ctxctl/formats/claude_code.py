@@ -17,10 +17,11 @@ from ctxctl.formats.base import FORMATS, Emit, Format, Json
 from ctxctl.formats.claude_result import build
 from ctxctl.formats.content import Piece, pieces
 from ctxctl.formats.overflow import is_overflow
-from ctxctl.formats.session import Call, Session, Thread, tokens_of
+from ctxctl.formats.session import LARGEST_COUNT, Call, Session, Thread, tokens_of
 from ctxctl.model.block import MAIN
 from ctxctl.model.transcript import Overflow, Transcript
 
+USER_RECORD = b'"type":"user","message":{"role":"user"'
 SIDE_RECORDS = frozenset(
     ("queue-operation", "mode", "permission-mode", "ai-title", "last-prompt", "custom-title", "pr-link", "agent-name")
 )
@@ -86,11 +87,16 @@ class ClaudeCode(Format):
 
     @staticmethod
     def wanted(line: bytes) -> bool:
-        return (b'"usage"' in line and b'"assistant"' in line) or b"compact_boundary" in line
+        head = line[:700]
+        if USER_RECORD in head and b'"assistant"' not in head:
+            return False  # tool results are most of a file's bytes: they are told by their head
+        if b'"output_tokens"' in line:
+            return b'"assistant"' in line or b"compact_boundary" in line
+        return b"compact_boundary" in line[:4096]
 
     @classmethod
     def companions(cls, path: Path) -> list[Path]:
-        """`<stem>/subagents/**/agent-*.jsonl`, and in the older layout `agent-*.jsonl` beside the session that name it."""
+        """`<stem>/subagents/**/agent-*.jsonl`, and in the older layout `agent-*.jsonl` beside the session."""
         found = sorted(path.with_suffix("").glob("subagents/**/agent-*.jsonl"))
         if not path.name.startswith("agent-"):
             found += [p for p in sorted(path.parent.glob("agent-*.jsonl")) if _session_of(p) == path.stem]
@@ -105,6 +111,8 @@ class ClaudeCode(Format):
 
     def feed(self, record: Json, line: int) -> None:
         type_ = record.get("type")
+        if self.usage_only and type_ == "assistant" and self._repeats(record, line):
+            return
         if self.id is None and isinstance(record.get("sessionId"), str):
             self.id = record["sessionId"]
         if type_ == "assistant":
@@ -129,7 +137,7 @@ class ClaudeCode(Format):
     def _node(self, record: dict[str, Json], line: int, flags: int) -> int:
         """The record's place in the tree, -1 when it has no uuid."""
         uuid = record.get("uuid")
-        if self._companion is not None:
+        if self._companion is not None or self.usage_only:
             return -1
         if record.get("isSidechain") is True:
             flags |= tree.SIDE
@@ -244,6 +252,19 @@ class ClaudeCode(Format):
             self.calls_of_node[node] = call.turn
         self.assistants[thread.name] = self.assistants.get(thread.name, 0) + 1
 
+    def _repeats(self, record: dict[str, Json], line: int) -> bool:
+        """Whether a line only repeats what an earlier line of its response stated: half of all lines do."""
+        message = record.get("message")
+        if type(message) is not dict:
+            return False
+        call = self.calls.get(hash(message.get("id")))
+        if call is None or call.request != record.get("requestId") or message.get("usage") != call.stated:
+            return False
+        if message.get("stop_reason") == "model_context_window_exceeded":
+            return False
+        call.line = line
+        return True
+
     def _call(
         self, record: dict[str, Json], id_: str | None, thread: Thread, line: int, model: str | None, when: Json
     ) -> Call | None:
@@ -276,6 +297,20 @@ class ClaudeCode(Format):
         return call
 
     def _usage(self, call: Call, usage: dict[str, Json], line: int) -> None:
+        if usage == call.stated:  # most lines of a response repeat the same figures
+            return
+        call.stated = usage
+        new, output = usage.get("input_tokens"), usage.get("output_tokens")
+        read, write = usage.get("cache_read_input_tokens"), usage.get("cache_creation_input_tokens")
+        if type(new) is type(output) is type(read) is type(write) is int and (
+            min(new, output, read, write) >= 0 and max(new, output, read, write) <= LARGEST_COUNT
+        ):
+            call.reported = True
+            call.input = max(new, call.input)
+            call.output = max(output, call.output)
+            call.cache_read = max(read, call.cache_read)
+            call.cache_write = max(write, call.cache_write)
+            return
         for field, name in USAGE_FIELDS:
             value = tokens_of(usage.get(name), name, line, self.diagnostics)
             if value is None:
@@ -328,12 +363,14 @@ class ClaudeCode(Format):
         subtype = record.get("subtype")
         is_boundary = subtype == "compact_boundary" and record.get("isSidechain") is not True
         node = self._node(record, line, tree.BOUNDARY if is_boundary else 0)
-        if node < 0:
-            return
         if is_boundary:
+            if node < 0:  # usage alone is read: the tree is not built
+                node = -1 - len(self.boundaries)
             logical = record.get("logicalParentUuid")
             self.logical[node] = logical if isinstance(logical, str) else None
             self.boundaries.append(self._boundary(record, node, line))
+        elif node < 0:
+            return
         elif subtype == "microcompact_boundary":
             data = record.get("microcompactMetadata")
             turn = self.session.threads[MAIN].calls + 1
@@ -376,7 +413,9 @@ def _is_record(r: dict[str, Json]) -> bool:
     if (type_ == "summary" and "leafUuid" in r) or (type_ == "file-history-snapshot" and "messageId" in r):
         return True
     message = r.get("message")
-    return type_ in ("user", "assistant") and isinstance(message, dict) and "content" in message and "session_id" not in r
+    return (
+        type_ in ("user", "assistant") and isinstance(message, dict) and "content" in message and "session_id" not in r
+    )
 
 
 def _typed(content: Json) -> tuple[list[Piece], bool]:

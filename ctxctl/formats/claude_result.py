@@ -16,7 +16,10 @@ def build(reader: ClaudeCode) -> Transcript:
     """The transcript of a reader that has been fed the whole file."""
     session, tree = reader.session, reader.tree
     main = _main_thread(reader)
-    live = tree.resolve(reader.boundaries, reader.logical, reader.leaf_hint, SIDE if main != MAIN else 0, reader.diagnostics)
+    side = SIDE if main != MAIN else 0
+    live = Live()
+    if not reader.usage_only:
+        live = tree.resolve(reader.boundaries, reader.logical, reader.leaf_hint, side, reader.diagnostics)
     usage = session.usage()
     compactions = _compactions(reader, live)
     users, assistants = reader.users, reader.assistants
@@ -84,7 +87,7 @@ def _compactions(reader: ClaudeCode, live: Live) -> list[Compaction]:
         found.append(
             Compaction(
                 reader.boundary_turns[boundary.node],
-                tree.first[boundary.node],
+                tree.first[boundary.node] if boundary.node >= 0 else 0,
                 "full",
                 boundary.line,
                 boundary.trigger,
@@ -144,7 +147,5 @@ def _branches(reader: ClaudeCode, live: Live) -> list[Branch]:
 
 def _branch(reader: ClaudeCode, path: list[int], live: bool, number: dict[int, int]) -> Branch:
     on_path = set(path)
-    calls = frozenset(
-        index for index, call in enumerate(reader.session.calls) if number.get(call.line) in on_path
-    )
+    calls = frozenset(index for index, call in enumerate(reader.session.calls) if number.get(call.line) in on_path)
     return Branch(reader.tree.uuid(path[-1]), live, len(path), calls)

@@ -210,7 +210,8 @@ class Tree:
     def _cycle_text(self, node: int, target: int) -> str:
         if node == target:
             return "a record is its own parent; file order is used"
-        return f"records hang on each other in a circle (lines {self.line[node]} to {self.line[target]}); file order is used"
+        lines = f"lines {self.line[node]} to {self.line[target]}"
+        return f"records hang on each other in a circle ({lines}); file order is used"
 
     def _forks(self, mine: list[int], parent: list[int]) -> list[Fork]:
         """Records from which the user started anew: one path goes on with a typed prompt, and there is another path

@@ -71,7 +71,9 @@ class Codex(Format):
                 continue
             if record.get("type") in ENVELOPES and isinstance(record.get("payload"), dict):
                 return True
-            if record.get("record_type") == "state" or ("instructions" in record and "id" in record and "type" not in record):
+            if record.get("record_type") == "state" or (
+                "instructions" in record and "id" in record and "type" not in record
+            ):
                 return True
             if record.get("type") in ("function_call", "function_call_output", "reasoning") and "payload" not in record:
                 return True
@@ -309,6 +311,7 @@ class Codex(Format):
             messages=MessageCounts(self.users, self.assistants, 0),
             complete=self.complete,
             window=self.counter.window,
+            context_has_answer=True,
             stated=self._reasoning(),
             dropped=tuple(self.dropped),
             cwd=self.cwd,

@@ -30,7 +30,9 @@ INJECTED = (
     "<user_shell_command>",
 )
 CALLS = frozenset(("function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call"))
-OUTPUTS = frozenset(("function_call_output", "custom_tool_call_output", "tool_search_output", "local_shell_call_output"))
+OUTPUTS = frozenset(
+    ("function_call_output", "custom_tool_call_output", "tool_search_output", "local_shell_call_output")
+)
 ITEMS = CALLS | OUTPUTS | {"message", "agent_message", "reasoning", "compaction", "compaction_summary"}
 
 
@@ -70,8 +72,8 @@ def _message(item: dict[str, Json]) -> Iterator[Piece]:
             if part.get("type") in ("input_image", "image"):
                 yield _image(part)
                 continue
-            text = part.get("text", part.get("refusal"))
-            text = text if isinstance(text, str) else dumps(part).decode()
+            said = part.get("text", part.get("refusal"))
+            text = said if isinstance(said, str) else dumps(part).decode()
         else:
             continue
         injected = kind == "user_message" and text.lstrip().startswith(INJECTED)
@@ -90,7 +92,11 @@ def _call(item: dict[str, Json], type_: str) -> Piece:
             parsed = {"command": arguments}
     call_id = item.get("call_id", item.get("id"))
     return Piece(
-        "tool_call", call_text(name, arguments), name, call_id if isinstance(call_id, str) else None, target=target_of(parsed)
+        "tool_call",
+        call_text(name, arguments),
+        name,
+        call_id if isinstance(call_id, str) else None,
+        target=target_of(parsed),
     )
 
 

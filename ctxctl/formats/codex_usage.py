@@ -80,7 +80,8 @@ class CodexUsage:
             diagnostics.add(
                 "warning",
                 "impossible_usage",
-                f"{max(stated[TOTAL], spent[TOTAL]):,} tokens in one request, more than the window of {self.window:,}: left out",
+                f"{max(stated[TOTAL], spent[TOTAL]):,} tokens in one request, more than the window of"
+                f" {self.window:,}: left out",
                 line,
             )
             return None

@@ -34,7 +34,7 @@ UNREAD: tuple[tuple[str, Rule], ...] = (
     ),
     ("an ATIF trajectory", lambda r: str(r.get("schema_version", "")).startswith("ATIF-v")),
     ("a SWE-agent trajectory", lambda r: isinstance(r.get("history"), list) and "trajectory" in r),
-    ("an OpenHands run", lambda r: isinstance(r.get("history"), list) or "kind" in r and "llm_message" in r),
+    ("an OpenHands run", lambda r: isinstance(r.get("history"), list) or ("kind" in r and "llm_message" in r)),
     ("an Inspect log", _any("eval", "samples", "status")),
     ("a tau-bench result", _any("task_id", "traj", "reward")),
     ("a Cline SDK session", _any("agent", "sessionId", "messages", "version")),

@@ -56,7 +56,7 @@ def scan(
         diagnostics = Diagnostics()
         head, rest, document = _head(stream, diagnostics, chosen)
         records = [value for line, _, values in head for value in values]
-        if not records:
+        if all(value == [] for value in records):
             raise _nothing_usable(path, diagnostics, records)
         if chosen is None:
             chosen = detect(records, path)

@@ -17,7 +17,8 @@ LARGEST_COUNT = 10**12
 
 @dataclass(slots=True)
 class Call:
-    """One model call while it is read: usage fields grow to their maximum over the lines that state them."""
+    """One model call while it is read: usage fields grow to their maximum over the lines that state them. stated: the
+    usage object that was read last."""
 
     turn: int
     thread: str
@@ -35,6 +36,7 @@ class Call:
     damaged: bool = False
     key: int | None = None
     request: str | None = None
+    stated: Json = None
 
     def usage(self) -> Usage:
         """The frozen value. The context is unknown where a part of the prompt was stated wrongly."""

@@ -77,7 +77,7 @@ def open_stream(path: str) -> Iterator[Stream]:
         yield Stream("-", sys.stdin.buffer, None)
         return
     try:
-        raw = open(path, "rb", buffering=BUFFER)
+        raw = open(path, "rb", buffering=BUFFER)  # noqa: SIM115 - closed by the with statement below
     except FileNotFoundError:
         raise InputError("no such file", path=path, hint="check the path, or give a folder or a glob") from None
     except IsADirectoryError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -167,6 +166,8 @@ class ModelTable:
 
     def suggest(self, model: str) -> list[str]:
         """At most three known ids that look like the name, the likeliest first (for a did-you-mean)."""
+        import difflib
+
         known = [*self._rows, *self._aliases]
         scores: dict[str, float] = {}
         for name in candidates(model):

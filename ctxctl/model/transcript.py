@@ -95,13 +95,20 @@ class RawLine:
 class Transcript:
     """What one file holds.
 
-    main: name of the thread that the window belongs to. blocks: every content block in file order; empty when the file was scanned (the blocks were handed out instead).
-    live: indexes of the blocks in the window now, in the order in which the model sees them. cleared: those of them
-    whose content was replaced by a placeholder. superseded: blocks that a later copy repeats; they count nowhere.
-    order: ids of the message records in the window. usage: one per model call of any thread, in file order. window: the context window
-    that the transcript itself states, tokens. stated: tokens of blocks that the provider counted and whose text is not
-    in the file (encrypted reasoning). dropped: blocks that the provider itself leaves out from block `at` on. raw: the lines as read, when the file may be written back.
-    complete: False when the last line is torn. parts: first block of each sub-agent file, and the prefix of its ids.
+    main: name of the thread that the window belongs to.
+    blocks: every content block in file order; empty when the file was scanned (they were handed out instead).
+    live: indexes of the blocks in the window now, in the order in which the model sees them.
+    cleared: those of them whose content was replaced by a placeholder.
+    superseded: blocks that a later copy repeats; they count nowhere.
+    order: ids of the message records in the window.
+    usage: one per model call of any thread, in file order.
+    parts: first block of each sub-agent file, and the prefix of its ids.
+    window: the context window that the transcript itself states, tokens.
+    context_has_answer: whether the reported context of a call holds its answer too.
+    stated: tokens of blocks that the provider counted and whose text is not in the file (encrypted reasoning).
+    dropped: blocks that the provider itself leaves out, from block `at` on.
+    complete: False when the last line is torn.
+    raw: the lines as read, when the file may be written back.
     """
 
     id: str | None
@@ -130,6 +137,7 @@ class Transcript:
     errors: int = 0
     complete: bool = True
     window: int | None = None
+    context_has_answer: bool = False
     stated: Mapping[int, int] = field(default_factory=dict)
     dropped: tuple[tuple[int, tuple[int, ...]], ...] = ()
     cwd: str | None = None

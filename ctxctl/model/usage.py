@@ -47,7 +47,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class UsageTotals:
-    """Sums over model calls. requests: how many; inherited: tokens that a fork repeats from its parent, not in total."""
+    """Sums over model calls. requests: how many; inherited: what a fork repeats from its parent, not in total."""
 
     input: int = 0
     output: int = 0

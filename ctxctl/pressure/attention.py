@@ -42,7 +42,7 @@ def expected_visibility(position: float, age: int, relevance: float, utilization
     since it came in. relevance: to the current task, 0..1; what is wholly unrelated keeps half.
     """
     by_position = 1 - DEPTH * min(1.0, utilization) * 4 * position * (1 - position)
-    by_age = 0.5 ** (age / HALF_LIFE)
+    by_age: float = 0.5 ** (age / HALF_LIFE)
     return by_position * by_age * (0.5 + 0.5 * relevance)
 
 

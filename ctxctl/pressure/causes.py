@@ -40,7 +40,9 @@ class Causes:
         if kind == "thinking":
             return f"long reasoning: {round(self._size(largest)):,} tokens in the previous answer"
         if kind in ("user_message", "memory_injection", "summary", "image", "document"):
-            what = {"user_message": "a long user message", "memory_injection": "injected context"}.get(kind, f"a {kind}")
+            what = {"user_message": "a long user message", "memory_injection": "injected context"}.get(
+                kind, f"a {kind}"
+            )
             return f"{what}: {round(self._size(largest)):,} tokens"
         return f"a long {kind.replace('_', ' ')}: {round(self._size(largest)):,} tokens"
 
@@ -57,24 +59,30 @@ class Causes:
         if call >= 0 and len(results) >= 3:
             sizes = [round(self._size(b)) for b in results[-3:]]
             if sizes == sorted(sizes) and sizes[0] < sizes[-1]:
-                return f"the same call returns ever larger output ({' → '.join(f'{s:,}' for s in sizes)} tokens): {shown}"
+                return (
+                    f"the same call returns ever larger output ({' → '.join(f'{s:,}' for s in sizes)} tokens): {shown}"
+                )
             return f"the same call repeated {len(results)} times: {shown}"
         similar = [round(self._size(b)) for b in self._earlier(result, turn, same_call=False)][-3:]
         if len(similar) == 3 and similar == sorted(similar) and similar[0] * 2 < similar[-1]:
-            return f"{name} returns ever larger output ({' → '.join(f'{s:,}' for s in similar)} tokens), last for {shown}"
+            return (
+                f"{name} returns ever larger output ({' → '.join(f'{s:,}' for s in similar)} tokens), last for {shown}"
+            )
         return f"one large result of {shown}: {round(self._size(result)):,} tokens"
 
     def _earlier(self, result: int, turn: int, *, same_call: bool) -> list[int]:
         """Results of the same call (or of the same tool) in the last turns, up to this one."""
         tally = self._tally
         mine = self._key(result)
-        found = []
-        for t in range(turn - LOOK_BACK, turn + 1):
-            for b in self._blocks.get(t, []):
-                if KINDS[tally.kind[b]] == "tool_result" and b <= result and tally.tool[b] == tally.tool[result]:
-                    if not same_call or self._key(b) == mine:
-                        found.append(b)
-        return found
+        return [
+            b
+            for t in range(turn - LOOK_BACK, turn + 1)
+            for b in self._blocks.get(t, [])
+            if KINDS[tally.kind[b]] == "tool_result"
+            and b <= result
+            and tally.tool[b] == tally.tool[result]
+            and (not same_call or self._key(b) == mine)
+        ]
 
     def _key(self, result: int) -> int:
         call = self._tally.same[result]

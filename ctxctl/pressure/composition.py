@@ -82,11 +82,7 @@ def compose(
     total = sum(sums)
     share = (lambda tokens: tokens / total) if total else (lambda tokens: 0.0)
     return Composition(
-        {
-            KINDS[k]: KindShare(count[k], round(sums[k]), share(sums[k]))
-            for k in range(len(KINDS))
-            if count[k]
-        },
+        {KINDS[k]: KindShare(count[k], round(sums[k]), share(sums[k])) for k in range(len(KINDS)) if count[k]},
         {
             tally.names[tool]: ToolShare(calls.get(tool, 0), round(tokens), share(tokens), failed.get(tool, 0))
             for tool, tokens in sorted(spent.items(), key=lambda item: (-item[1], tally.names[item[0]]))

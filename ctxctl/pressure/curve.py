@@ -1,22 +1,15 @@
-"""The window's tokens turn by turn, reported and counted, and the shape of the curve (requirements P5, O1)."""
+"""The window's tokens turn by turn, counted and held against what was reported (requirement P5)."""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from ctxctl.model.transcript import Transcript
 from ctxctl.tokens.calibrated import Calibration, calibrate
 from ctxctl.trace.tally import ANSWER, MEDIA_CLASS, Tally
 
-Shape = Literal["flat", "rising", "sawtooth"]
-
-DROP = 0.25
-"""A fall by a quarter from one turn to the next is a tooth."""
-RISE = 0.25
-"""A curve whose last third lies a quarter of its peak above its first third rises."""
 PLACEHOLDER_TOKENS = 8
 """What stands in place of a cleared tool result: one short sentence in the runtimes that clear."""
 
@@ -52,7 +45,7 @@ def _walk(transcript: Transcript, tally: Tally, estimates: array[float]) -> tupl
     main = _thread_number(transcript, tally)
     calls = max((u.turn for u in transcript.usage if u.thread == transcript.main), default=0)
     entering = array("d", bytes(8 * (calls + 2)))
-    includes_answer = transcript.format == "codex"
+    includes_answer = transcript.context_has_answer
     cuts = {c.at: c for c in transcript.compactions}
     drops = dict(transcript.dropped)
     starts = {c.first for c in transcript.conversations}
@@ -123,14 +116,3 @@ def _overhead(transcript: Transcript, at_call: array[float]) -> int | None:
         if usage.thread == transcript.main and usage.context:
             return max(0, round(usage.context - at_call[usage.turn - 1]))
     return None
-
-
-def shape_of(tokens: Sequence[int]) -> Shape | None:
-    """flat, rising or sawtooth; None with fewer than 3 turns."""
-    if len(tokens) < 3:
-        return None
-    if any(after < before * (1 - DROP) for before, after in zip(tokens, tokens[1:], strict=False)):
-        return "sawtooth"
-    third = max(1, len(tokens) // 3)
-    first, last = sum(tokens[:third]) / third, sum(tokens[-third:]) / third
-    return "rising" if last - first > RISE * max(tokens) else "flat"

@@ -15,17 +15,20 @@ from ctxctl.pressure.options import LEVELS, PressureOptions, PressureThresholds
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One turn. utilization, level and turns_until_overflow are None while no window is known; velocity: mean tokens
-    added per turn; added: by this turn, None where the window was cut down. turns_until_overflow is -1 from full on."""
+    """One turn. source: `reported` or `counted` tokens. utilization, level and turns_until_overflow are None while no
+    window is known; velocity: mean tokens added per turn; added: by this turn, None where the window was cut down;
+    turns_until_overflow is -1 from full on. compaction: what the agent did before it (`full`, `micro`, `rollback`)."""
 
     turn: int
     tokens: int
+    source: str
     utilization: float | None
-    remaining: int | None
     level: str | None
     velocity: float
     turns_until_overflow: int | None
     added: int | None
+    compaction: str | None
+    remaining: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +93,20 @@ class ContextPressureMonitor:
         """Call back at each spike."""
         self._on_spike.append(callback)
 
-    def update(self, tokens: int, *, added: int | None = None, turn: int | None = None) -> Reading:
+    def update(
+        self,
+        tokens: int,
+        *,
+        added: int | None = None,
+        turn: int | None = None,
+        source: str = "reported",
+        compaction: str | None = None,
+    ) -> Reading:
         """The window holds `tokens` after one more turn.
 
         added: tokens that the turn added; by default the growth. A turn in which the window shrank (eviction,
         compaction) without telling what it added does not count for the velocity. turn: its number, by default the
-        next.
+        next. source, compaction: taken over into the reading.
         """
         if tokens < 0:
             raise ValueError(f"tokens must not be negative, not {tokens}")
@@ -103,17 +114,28 @@ class ContextPressureMonitor:
         if added is None and tokens >= self.tokens:
             added = tokens - self.tokens
         self.tokens = tokens
+        recent = self._added
         if added is not None:
-            self._added.append(added)
-        velocity = sum(self._added) / len(self._added) if self._added else 0.0
+            recent.append(added)
+        velocity = sum(recent) / len(recent) if recent else 0.0
         utilization = level = remaining = None
         if self.window is not None:
             utilization = tokens / self.window
             remaining = max(0, self.window - tokens)
             level = self.thresholds.level(utilization)
-            self._change(level, utilization)
+            if level != self.level:
+                self._change(level, utilization)
         reading = Reading(
-            self.turn, tokens, utilization, remaining, level, velocity, self._until_overflow(tokens, velocity), added
+            self.turn,
+            tokens,
+            source,
+            utilization,
+            level,
+            velocity,
+            self._until_overflow(tokens, velocity),
+            added,
+            compaction,
+            remaining,
         )
         if added is not None:
             self._spike(added)
@@ -128,8 +150,6 @@ class ContextPressureMonitor:
 
     def _change(self, level: str, utilization: float) -> None:
         before, self.level = self.level or LEVELS[0], level
-        if before == level:
-            return
         direction = "up" if LEVELS.index(level) > LEVELS.index(before) else "down"
         change = LevelChange(self.turn, before, level, direction, utilization)
         self.events.append(change)
@@ -141,8 +161,7 @@ class ContextPressureMonitor:
         """With a full window of turns, the newest against the mean of the others; none when that mean is 0."""
         if len(self._added) < self.options.velocity_window:
             return
-        others = list(self._added)[:-1]
-        mean = sum(others) / len(others)
+        mean = (sum(self._added) - added) / (len(self._added) - 1)
         if mean > 0 and added > self.options.spike_ratio * mean:
             spike = Spike(self.turn, added, mean, added / mean)
             self.spikes.append(spike)

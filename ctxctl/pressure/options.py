@@ -44,11 +44,13 @@ class PressureOptions:
         int, Meta(ge=2, le=1000, description="turns over which the mean of added tokens is taken")
     ] = 5
     spike_ratio: Annotated[
-        float, Meta(gt=1, le=1000, description="a turn that adds more than this times the mean of those before is a spike")
+        float,
+        Meta(gt=1, le=1000, description="a turn that adds more than this times the mean of those before is a spike"),
     ] = 3.0
     watermark: Annotated[
         Share, Meta(description="utilization beyond which quality is expected to fall (sensible: 0.4 to 0.6)")
     ] = 0.50
     act_at: Annotated[
-        Literal["orange", "watermark"], Meta(description="where action starts: at the orange threshold or the watermark")
+        Literal["orange", "watermark"],
+        Meta(description="where action starts: at the orange threshold or the watermark"),
     ] = "orange"

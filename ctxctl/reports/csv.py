@@ -1,20 +1,17 @@
-"""CSV: the flat records of a report."""
+"""CSV: flat records."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from ctxctl.reports.document import Report
 
-
-def render(reports: Sequence[Report]) -> str:
-    """One header and the rows of all reports (RFC 4180 quoting, LF ends); missing values are empty."""
+def render(columns: Sequence[str], records: Iterable[Sequence[Any]]) -> str:
+    """A header and the records (RFC 4180 quoting, LF ends); missing values are empty."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    columns = next((report.columns for report in reports if report.columns), ())
     writer.writerow(columns)
-    for report in reports:
-        writer.writerows(report.records)
+    writer.writerows(records)
     return out.getvalue().encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 Level = Literal["info", "warning", "critical"]
 Align = Literal["left", "right"]
@@ -71,7 +71,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything a renderer needs. data: the result for machines; records: flat rows for csv, with their columns."""
+    """Everything that people read of a result; machines get its data."""
 
     kind: str
     title: str
@@ -81,6 +81,3 @@ class Report:
     series: tuple[Series, ...] = ()
     findings: tuple[Finding, ...] = ()
     next_steps: tuple[str, ...] = ()
-    data: Any = None
-    columns: tuple[str, ...] = ()
-    records: tuple[tuple[Any, ...], ...] = field(default=(), repr=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -32,7 +33,7 @@ def bins(values: Sequence[float], width: int) -> list[float]:
     if len(values) <= width:
         return list(values)
     edges = [round(i * len(values) / width) for i in range(width + 1)]
-    return [max(values[a:b]) for a, b in zip(edges, edges[1:], strict=False)]
+    return [max(values[a:b]) for a, b in itertools.pairwise(edges)]
 
 
 def plot(series: Series, width: int, height: int = 10, *, unicode: bool = True) -> list[list[Cell]]:
@@ -70,7 +71,7 @@ def _groups(points: Sequence[Point], room: int) -> list[list[Point]]:
         repeat = min(4, room // len(points)) or 1
         return [[point] for point in points for _ in range(repeat)]
     edges = [round(i * len(points) / room) for i in range(room + 1)]
-    return [list(points[a:b]) for a, b in zip(edges, edges[1:], strict=False)]
+    return [list(points[a:b]) for a, b in itertools.pairwise(edges)]
 
 
 def _labels(series: Series, ceiling: float, height: int) -> list[tuple[str, bool]]:

@@ -68,7 +68,7 @@ def load_settings(
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
 ) -> Settings:
-    """The settings in force. path: a settings file to use instead of the project's. ConfigError names file, key, value."""
+    """The settings in force. path: a file to use instead of the project's. ConfigError names file, key and value."""
     return load(path, overrides=overrides, environment=environment, folder=folder).settings
 
 
@@ -198,7 +198,10 @@ def _convert(tree: dict[Any, Any], layer: _Layer) -> Settings:
         hint = None
         if "enum value" in reason and (choices := _choices(at)):
             near = closest(str(value), choices)
-            reason, hint = f"{value!r} is not known", f"did you mean {near!r}?" if near else f"known: {', '.join(choices)}"
+            reason, hint = (
+                f"{value!r} is not known",
+                f"did you mean {near!r}?" if near else f"known: {', '.join(choices)}",
+            )
         elif value is not _MISSING and not isinstance(value, (dict, list)):
             reason = f"{reason.partition(', got')[0]}, got {value!r}"
         raise _error(layer, at, reason[:1].lower() + reason[1:], hint) from None
@@ -267,7 +270,9 @@ def _merge(into: dict[Any, Any], tree: dict[Any, Any], path: Keys, layer: _Layer
             continue
         into[key] = value
         _, line = layer.where(here)
-        place = f" {layer.path}:{line}" if layer.path else (f" {_variable(here)}" if layer.name == "environment" else "")
+        place = (
+            f" {layer.path}:{line}" if layer.path else (f" {_variable(here)}" if layer.name == "environment" else "")
+        )
         origins[here] = layer.name + place
 
 

@@ -151,9 +151,7 @@ class Tally:
         for block, tokens in zip(blocks, self._start_engine().count(texts), strict=True):
             counted[block] = tokens
 
-    def finish(
-        self, model: str | None, image_rule: str | None = None, stated: Mapping[int, int] | None = None
-    ) -> None:
+    def finish(self, model: str | None, image_rule: str | None = None, stated: Mapping[int, int] | None = None) -> None:
         """Count what is left. model: whose tokens are estimated; image_rule: instead of the family's own; stated:
         tokens of blocks that the provider counted."""
         if self._texts:
@@ -192,4 +190,3 @@ class Tally:
     def is_exact(self) -> bool:
         """Whether the encoding is the model's own."""
         return self.family.exact and (self._engine is None or self._engine.encoding == self.family.encoding)
-

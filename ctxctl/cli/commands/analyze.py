@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -15,14 +15,14 @@ from ctxctl.cli.io import Progress, Streams, can_show, error_text, write_file
 from ctxctl.errors import ConfigError, CtxctlError, ExitCode, InputError, NothingFoundError, UsageError
 
 
-class TokensFrom(str, Enum):
+class TokensFrom(StrEnum):
     """Where token figures come from."""
 
     counted = "counted"
     reported = "reported"
 
 
-class FailOn(str, Enum):
+class FailOn(StrEnum):
     """What --fail-on looks for."""
 
     yellow = "yellow"
@@ -49,11 +49,15 @@ def analyze(
     window: opt.Window = None,
     tokens: Annotated[
         TokensFrom,
-        typer.Option("--tokens", help="counted: count every block; reported: read the provider's usage alone (fastest)."),
+        typer.Option(
+            "--tokens", help="counted: count every block; reported: read the provider's usage alone (fastest)."
+        ),
     ] = TokensFrom.counted,
     fail_on: Annotated[
         list[FailOn] | None,
-        typer.Option("--fail-on", help="Exit 1 at this pressure level or above, or on a spike or damage.", show_default=False),
+        typer.Option(
+            "--fail-on", help="Exit 1 at this pressure level or above, or on a spike or damage.", show_default=False
+        ),
     ] = None,
     max_utilization: Annotated[
         str | None, typer.Option(metavar="SHARE", help="Exit 1 when the window now is fuller (0.8 or 80%).")
@@ -133,9 +137,7 @@ class _Run:
         except ValueError as error:
             raise ConfigError(str(error), hint="`ctxctl list models -v` shows the columns") from None
 
-    def go(
-        self, from_: str | None, reported: bool, subagents: bool, blocks: bool, output: Any, force: bool
-    ) -> int:
+    def go(self, from_: str | None, reported: bool, subagents: bool, blocks: bool, output: Any, force: bool) -> int:
         from ctxctl.formats import FORMATS
         from ctxctl.pressure.analysis import AnalysisOptions
 
@@ -180,16 +182,12 @@ class _Run:
         gates = check(analysis, options.thresholds, g.fail_on, g.max_utilization, g.max_tokens, g.max_peak)
         return _Done(path, analysis, session_cost(transcript.usage, self.table, transcript.model), None, gates)
 
-    def _finish(
-        self, done: list[_Done], skipped: list[tuple[str, str]], options: Any, output: Any, force: bool
-    ) -> int:
+    def _finish(self, done: list[_Done], skipped: list[tuple[str, str]], options: Any, output: Any, force: bool) -> int:
         good = [d for d in done if d.analysis is not None]
         if not done:
             if skipped:
                 self.streams.note(f"looked at {len(skipped)} files; -v lists them")
-            raise NothingFoundError(
-                "no transcript found", hint="`ctxctl list formats` shows what ctxctl reads"
-            )
+            raise NothingFoundError("no transcript found", hint="`ctxctl list formats` shows what ctxctl reads")
         self._notes(good, skipped)
         data = self._render(done, skipped, options)
         if output is not None:
@@ -224,46 +222,41 @@ class _Run:
                 self.streams.note(f"skipped: {path}: {reason}", level=1)
 
     def _render(self, done: list[_Done], skipped: list[tuple[str, str]], options: Any) -> bytes:
-        from ctxctl.reports.build.analysis import analysis_report
-
-        reports = [
-            analysis_report(d.analysis, options.thresholds, d.cost, self.table.date) for d in done if d.analysis
-        ]
+        good = [d for d in done if d.analysis is not None]
         if self.form in (opt.OutputFormat.json, opt.OutputFormat.jsonl):
-            return self._json(done, skipped, reports)
+            return self._json(done, skipped)
         if self.form is opt.OutputFormat.csv:
             from ctxctl.reports import csv
+            from ctxctl.reports.build.analysis import COLUMNS, analysis_records
 
-            return csv.render(reports).encode()
+            return csv.render(COLUMNS, (row for d in good for row in analysis_records(d.analysis))).encode()
+        from ctxctl.reports.build.analysis import analysis_report
+
+        reports = [analysis_report(d.analysis, options.thresholds, d.cost, self.table.date) for d in good]
         if self.form is opt.OutputFormat.markdown:
             from ctxctl.reports import markdown
 
             return markdown.render(reports).encode()
         return self._text(done, reports, skipped)
 
-    def _json(self, done: list[_Done], skipped: list[tuple[str, str]], reports: list[Any]) -> bytes:
+    def _json(self, done: list[_Done], skipped: list[tuple[str, str]]) -> bytes:
         from dataclasses import asdict
 
-        from ctxctl.reports.build.analysis import failed_data
-        from ctxctl.reports.build.analysis_data import total_data
+        from ctxctl.reports.build.analysis_data import analysis_data, failed_data, total_data
         from ctxctl.reports.json import dumps, envelope
 
         settings = asdict(self.loaded.settings)
-        data = iter(reports)
         entries: list[dict[str, Any]] = []
         for d in done:
             if d.error is not None:
                 entries.append(failed_data(d.path, d.error))
-                continue
-            result = next(data).data
-            result["gates"] = d.gates
-            entries.append({"path": d.path, "result": result})
+            else:
+                entries.append({"path": d.path, "result": {**analysis_data(d.analysis, d.cost), "gates": d.gates}})
         if self.form is opt.OutputFormat.jsonl:
-            lines = [
-                envelope("analyze", settings, e["result"]) if "result" in e else {**envelope("analyze", settings, None), **e}
+            return b"".join(
+                dumps({"path": e["path"], **envelope("analyze", settings, e.get("result")), **_error_of(e)})
                 for e in entries
-            ]
-            return b"".join(dumps({"path": e["path"], **line}) for e, line in zip(entries, lines, strict=True))
+            )
         if self.inputs.single:
             return dumps(envelope("analyze", settings, entries[0]["result"]))
         failed = sum(1 for d in done if d.error is not None)
@@ -293,6 +286,10 @@ class _Run:
             text = "\n".join(line.rstrip() for line in text.split("\n"))
         encoding = sys.stdout.encoding or "utf-8"
         return text.encode(encoding, "replace")
+
+
+def _error_of(entry: dict[str, Any]) -> dict[str, Any]:
+    return {"error": entry["error"]} if "error" in entry else {}
 
 
 def _is_no_transcript(outcome: _Done) -> bool:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
 from ctxctl.cli import options as opt
 from ctxctl.cli.io import Streams
-from ctxctl.reports.document import Column, Report, Table
 
 
-class What(str, Enum):
+class What(StrEnum):
     """What can be listed."""
 
     formats = "formats"
@@ -68,6 +67,7 @@ def _print(what: What, rows: list[dict[str, Any]], streams: Streams, verbose: bo
     import sys
 
     from ctxctl.cli.io import can_show
+    from ctxctl.reports.document import Column, Report, Table
     from ctxctl.reports.text import render
 
     if what is What.formats:
@@ -82,13 +82,18 @@ def _print(what: What, rows: list[dict[str, Any]], streams: Streams, verbose: bo
         columns += ["cache_write_price", "image_rule", "date"] if verbose else []
         table = Table(
             f"{len(rows):,} models",
-            (Column("name", flexible=True), *(Column(c.removesuffix("_price").replace("_", " "), "right") for c in columns)),
+            (
+                Column("name", flexible=True),
+                *(Column(c.removesuffix("_price").replace("_", " "), "right") for c in columns),
+            ),
             tuple((row["name"], *(_cell(row[c]) for c in columns)) for row in rows),
             "windows and output in tokens, prices in USD per million tokens" + ("" if verbose else "; -v shows more"),
         )
     console = streams.console()
     with console.capture() as capture:
-        render([Report("list", f"ctxctl list {what.value}", tables=(table,))], console, unicode=can_show("█", sys.stdout))
+        render(
+            [Report("list", f"ctxctl list {what.value}", tables=(table,))], console, unicode=can_show("█", sys.stdout)
+        )
     text = "\n".join(line.rstrip() for line in capture.get().split("\n"))
     streams.payload(text.encode(sys.stdout.encoding or "utf-8", "replace"))
 

@@ -1,0 +1,139 @@
+"""What an analysis holds: one value per transcript, and its parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ctxctl.model.transcript import Diagnostic, Transcript
+from ctxctl.model.usage import UsageTotals
+from ctxctl.pressure.monitor import LevelChange, Reading
+from ctxctl.pressure.options import PressureOptions, PressureThresholds
+from ctxctl.pressure.window import WindowSize
+
+if TYPE_CHECKING:
+    from ctxctl.facts.goal import Goal
+    from ctxctl.pressure.attention import Attention
+    from ctxctl.pressure.composition import Composition
+    from ctxctl.pressure.shape import Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """What counted. exact: it is the model's own tokenizer; ratio: what calibration multiplies the estimate with;
+    bound: relative error to expect over the session, block_bound: of a single block."""
+
+    name: str
+    exact: bool
+    calibrated: bool
+    ratio: float
+    bound: float
+    block_bound: float
+
+
+@dataclass(frozen=True, slots=True)
+class ContextState:
+    """The window now. reported: by the provider at the newest call, None when it was not reported since the last
+    compaction; counted: all blocks in the window now; overhead: what the file does not hold (system prompt, tools);
+    drift: (counted + overhead) / reported - 1 at the newest call."""
+
+    reported: int | None
+    with_output: int | None
+    counted: int | None
+    drift: float | None
+    overhead: int | None
+    at_turn: int | None
+    messages: int | None
+    order: tuple[str, ...] | None
+    conversation: int | None = None
+
+    @property
+    def tokens(self) -> int | None:
+        """The best figure there is: reported, else counted with the overhead."""
+        if self.reported is not None:
+            return self.reported
+        return None if self.counted is None else self.counted + (self.overhead or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The fullest turn."""
+
+    tokens: int
+    utilization: float | None
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpikeFound:
+    """A velocity spike with its likely cause, None when causes were not looked for."""
+
+    turn: int
+    tokens: int
+    mean: float
+    ratio: float
+    cause: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRow:
+    """One block, for `--blocks`."""
+
+    block: str
+    line: int
+    kind: str
+    tool: str | None
+    turn: int
+    tokens: int
+    exact: bool
+    in_context: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationRow:
+    """One of several conversations in a file."""
+
+    line: int
+    id: str | None
+    messages: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """One transcript, measured. What needs the text of every line is None when only usage was read."""
+
+    transcript: Transcript
+    window: WindowSize
+    usage: UsageTotals
+    by_thread: dict[str, UsageTotals]
+    by_branch: tuple[tuple[str, bool, UsageTotals], ...]
+    context: ContextState
+    pressure: tuple[Reading, ...]
+    peak: Peak | None
+    spikes: tuple[SpikeFound, ...]
+    events: tuple[LevelChange, ...]
+    curve: Shape | None
+    diagnostics: tuple[Diagnostic, ...]
+    counter: Counter | None = None
+    composition: Composition | None = None
+    composition_all: Composition | None = None
+    attention: Attention | None = None
+    blocks: int | None = None
+    turns: int = 0
+    conversations: tuple[ConversationRow, ...] = ()
+    rows: tuple[BlockRow, ...] | None = field(default=None, repr=False)
+    goal: Goal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisOptions:
+    """window: tokens as the user set them. reported_only: read usage alone. blocks: list every block."""
+
+    window: int | None = None
+    thresholds: PressureThresholds = field(default_factory=PressureThresholds)
+    pressure: PressureOptions = field(default_factory=PressureOptions)
+    format_name: str | None = None
+    reported_only: bool = False
+    companions: bool = True
+    blocks: bool = False

@@ -1,0 +1,88 @@
+"""The calls of the main thread, turn by turn: pressure, peak, and the sums of what they used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ctxctl.model.transcript import Transcript
+from ctxctl.model.usage import Usage, UsageTotals, total_usage
+from ctxctl.pressure.monitor import ContextPressureMonitor, LevelChange, Reading, Spike
+from ctxctl.pressure.result import AnalysisOptions, Peak
+from ctxctl.pressure.window import WindowSize
+
+
+def usage_of(
+    transcript: Transcript,
+) -> tuple[UsageTotals, dict[str, UsageTotals], tuple[tuple[str, bool, UsageTotals], ...]]:
+    threads: dict[str, list[Usage]] = {}
+    for call in transcript.usage:
+        threads.setdefault(call.thread, []).append(call)
+    branches = tuple(
+        (b.leaf, b.live, total_usage(transcript.usage[i] for i in sorted(b.calls))) for b in transcript.branches
+    )
+    total = total_usage(transcript.usage, transcript.inherited)
+    return total, {name: total_usage(calls) for name, calls in threads.items()}, branches
+
+
+def main_calls(transcript: Transcript) -> Iterator[Usage]:
+    return (u for u in transcript.usage if u.thread == transcript.main)
+
+
+def pressure_of(
+    transcript: Transcript,
+    window: WindowSize,
+    options: AnalysisOptions,
+    counted: Sequence[float] | None = None,
+    starts: frozenset[int] = frozenset(),
+) -> tuple[tuple[Reading, ...], list[Spike], tuple[LevelChange, ...]]:
+    """Run the monitor over the calls of the main thread.
+
+    counted: tokens of the window by turn (index 0 is turn 1), for calls of which nothing was reported; those are left
+    out when it is None. starts: turns at which a new conversation, and so a new monitor, begins.
+    """
+
+    def fresh() -> ContextPressureMonitor:
+        return ContextPressureMonitor(window.tokens, thresholds=options.thresholds, options=options.pressure)
+
+    cuts = {c.turn: c.kind for c in transcript.compactions}
+    monitor, rows = fresh(), []
+    spikes: list[Spike] = []
+    events: list[LevelChange] = []
+    for usage in main_calls(transcript):
+        if usage.turn in starts and monitor.turn:
+            spikes += monitor.spikes
+            events += monitor.events
+            monitor = fresh()
+        tokens, source = usage.context, "reported"
+        if not tokens:
+            if counted is None:
+                continue
+            tokens, source = round(counted[usage.turn - 1]), "counted"
+        rows.append(monitor.update(tokens, turn=usage.turn, source=source, compaction=cuts.get(usage.turn)))
+    return tuple(rows), spikes + monitor.spikes, tuple(events + monitor.events)
+
+
+def peak_of(pressure: tuple[Reading, ...]) -> Peak | None:
+    if not pressure:
+        return None
+    top = max(pressure, key=lambda row: row.tokens)
+    return Peak(top.tokens, top.utilization, top.turn)
+
+
+def newest_call(transcript: Transcript) -> Usage | None:
+    """The newest call of the live branch whose context was reported; None when a compaction came after it."""
+    cut = max((c.turn for c in transcript.compactions if c.kind == "full"), default=0)
+    abandoned = {i for b in transcript.branches if not b.live for i in b.calls}
+    shared = {i for b in transcript.branches if b.live for i in b.calls}
+    newest = None
+    for index, usage in enumerate(transcript.usage):
+        if usage.thread == transcript.main and usage.context and (index not in abandoned or index in shared):
+            newest = usage
+    return newest if newest is None or newest.turn >= cut else None
+
+
+def with_output(transcript: Transcript, call: Usage | None) -> int | None:
+    """Tokens of the window once the call was answered."""
+    if call is None or call.context is None:
+        return None
+    return call.context if transcript.context_has_answer else call.context + call.output
