@@ -6,7 +6,7 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,15 +31,17 @@ class Streams:
         self.colour = colour
         self.verbosity = verbosity
 
-    def payload(self, data: bytes) -> None:
-        """Write to stdout. Raises ReaderGoneError when nobody reads any more."""
+    def payload(self, data: bytes | Iterable[bytes]) -> None:
+        """Write to stdout, in one piece or several. Raises ReaderGoneError when nobody reads any more."""
         try:
             sys.stdout.flush()
             buffer = getattr(sys.stdout, "buffer", None)
-            if buffer is None:
-                sys.stdout.write(data.decode("utf-8", "replace"))
-            else:
-                buffer.write(data)
+            for piece in (data,) if isinstance(data, bytes) else data:
+                if buffer is None:
+                    sys.stdout.write(piece.decode("utf-8", "replace"))
+                else:
+                    buffer.write(piece)
+            if buffer is not None:
                 buffer.flush()
             sys.stdout.flush()
         except BrokenPipeError:

@@ -91,8 +91,7 @@ class Format(ABC):
     def finish(self) -> Transcript:
         """Everything but the blocks, which were emitted."""
 
-    @staticmethod
-    def wanted(line: bytes) -> bool:
+    def wanted(self, line: bytes) -> bool:
         """Whether a raw line can carry usage or a compaction; the others are not parsed when only usage is asked."""
         return True
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ctxctl.formats.claude_tree import MESSAGE, SIDE, Live, Tree
 from ctxctl.model.block import MAIN
 from ctxctl.model.transcript import Branch, Compaction, MessageCounts, Transcript
+from ctxctl.model.usage import Usage
 
 if TYPE_CHECKING:
     from ctxctl.formats.claude_code import ClaudeCode
@@ -31,15 +32,16 @@ def build(reader: ClaudeCode) -> Transcript:
         format=reader.name,
         path=reader.path,
         main=main,
-        model=_model(reader, main),
+        model=_model(reader, usage, main),
         models=tuple(session.models),
         live=tuple(b for b in blocks if b not in reader.superseded),
         cleared=frozenset(b for c in compactions for b in c.cleared if b in window_blocks),
         superseded=_superseded(reader),
         order=tuple(tree.uuid(node) for node in live.nodes if tree.flags[node] & MESSAGE),
         usage=usage,
+        call_keys=reader.call_keys,
         compactions=tuple(compactions),
-        branches=tuple(_branches(reader, live)),
+        branches=tuple(_branches(reader, usage, live)),
         overflows=tuple(reader.overflows),
         threads=tuple(session.threads),
         parts=tuple(reader.parts),
@@ -61,9 +63,9 @@ def _main_thread(reader: ClaudeCode) -> str:
     return max(reader.users, key=lambda name: reader.users[name])
 
 
-def _model(reader: ClaudeCode, main: str) -> str | None:
+def _model(reader: ClaudeCode, usage: tuple[Usage, ...], main: str) -> str | None:
     """The model of the newest call of the main thread."""
-    for call in reversed(reader.session.calls):
+    for call in reversed(usage):
         if call.thread == main and call.model:
             return call.model
     return reader.session.main_model()
@@ -123,29 +125,31 @@ def _rewinds(reader: ClaudeCode, live: Live) -> list[Compaction]:
         start = max((b.node for b in reader.boundaries if b.node < fork.node), default=-1)
         shared = [n for n in range(start + 1, fork.node + 1) if tree.flags[n] & MESSAGE and not live.dead[n]]
         kept = tuple(b for n in shared for b in _blocks(tree, n))
-        turn = 1 + max((reader.calls_of_node.get(n, 0) for n in shared), default=0)
+        turn = 1 + max((tree.turn[n] for n in shared), default=0)
         found.append(Compaction(turn, tree.first[head], "rollback", tree.line[head], "rewind", kept=kept))
     return found
 
 
-def _branches(reader: ClaudeCode, live: Live) -> list[Branch]:
+def _branches(reader: ClaudeCode, usage: tuple[Usage, ...], live: Live) -> list[Branch]:
     """One branch per path; none when the session was never rewound."""
     if not live.forks:
         return []
     tree = reader.tree
     nodes = [n for n in range(len(tree)) if tree.flags[n] & MESSAGE and not tree.flags[n] & SIDE]
     number = {reader.tree.line[n]: n for n in nodes}
-    branches = [_branch(reader, [n for n in nodes if not live.dead[n]], True, number)]
+    branches = [_branch(reader, usage, [n for n in nodes if not live.dead[n]], True, number)]
     for fork in live.forks:
         for head in fork.heads:
             if live.dead[head]:
                 end = min((h for h in fork.heads if h > head), default=len(tree))
                 path = [n for n in nodes if (n <= fork.node and not live.dead[n]) or (head <= n < end and live.dead[n])]
-                branches.append(_branch(reader, path, False, number))
+                branches.append(_branch(reader, usage, path, False, number))
     return branches
 
 
-def _branch(reader: ClaudeCode, path: list[int], live: bool, number: dict[int, int]) -> Branch:
+def _branch(
+    reader: ClaudeCode, usage: tuple[Usage, ...], path: list[int], live: bool, number: dict[int, int]
+) -> Branch:
     on_path = set(path)
-    calls = frozenset(index for index, call in enumerate(reader.session.calls) if number.get(call.line) in on_path)
+    calls = frozenset(index for index, call in enumerate(usage) if number.get(call.line) in on_path)
     return Branch(reader.tree.uuid(path[-1]), live, len(path), calls)

@@ -9,10 +9,12 @@ rewind left behind is taken out. Sources: recorded sessions (544 files), the beh
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ctxctl.formats.base import Diagnostics
+from ctxctl.formats.idindex import EMPTY, IdIndex
 
 MESSAGE, PROMPT, BOUNDARY, SIDE, ATTACHED = 1, 2, 4, 8, 16
 
@@ -54,38 +56,44 @@ class Tree:
     """Records with a uuid, in columns: a session of 200 MB has 50,000 of them."""
 
     def __init__(self) -> None:
-        self._index: dict[int, int] = {}
+        self._index = IdIndex()
+        self._last: str | None = None
         self._ids = bytearray()
         self._odd_ids: dict[int, str] = {}
         self._pending: dict[int, list[int]] = {}
         self._when = array("q")
+        self._steps = 0
         self.parent = array("i")
         self.flags = bytearray()
         self.line = array("i")
         self.first = array("i")
         self.count = array("i")
+        self.turn = array("i")
         self.moved: dict[int, int] = {}
 
     def __len__(self) -> int:
         return len(self.parent)
 
     def add(self, uuid: str, parent: str | None, flags: int, line: int, first: int, when: str | None) -> int:
-        """Append a record; returns its index. first: number of its first block; `count` is set by the caller.
+        """Append a record; returns its index. first: number of its first block; `count` and `turn` (of an
+        answer) are set by the caller.
 
         A uuid that was seen before is a copy that the agent wrote again (kept messages after a compaction): the later
         position counts.
         """
         node = len(self.parent)
         key = hash(uuid)
-        if (earlier := self._index.get(key)) is not None:
+        if (earlier := self._index.get(key)) != EMPTY:
             self.moved[earlier] = node
-        self._index[key] = node
+        self._index.put(key, node)
         self._store_id(node, uuid)
-        self.parent.append(self._resolve(parent, node))
+        self.parent.append(node - 1 if parent is not None and parent == self._last else self._resolve(parent, node))
+        self._last = uuid
         self.flags.append(flags)
         self.line.append(line)
         self.first.append(first)
         self.count.append(0)
+        self.turn.append(0)
         self._when.append(hash(when))
         return node
 
@@ -94,7 +102,7 @@ class Tree:
             return NO_PARENT
         key = hash(parent)
         found = self._index.get(key)
-        if found is None or found == node:
+        if found in (EMPTY, node):
             self._pending.setdefault(key, []).append(node)
             return DANGLING
         return found
@@ -120,7 +128,8 @@ class Tree:
 
     def find(self, uuid: str | None) -> int | None:
         """Index of a record by uuid, None when it is not in the file."""
-        return self._index.get(hash(uuid)) if uuid is not None else None
+        found = self._index.get(hash(uuid)) if uuid is not None else EMPTY
+        return found if found != EMPTY else None
 
     def resolve(
         self,
@@ -136,10 +145,11 @@ class Tree:
         after the last record. side: flag value (SIDE or 0) of the thread that the window belongs to.
         """
         live = Live(dead=bytearray(len(self)))
-        mine = [n for n in range(len(self)) if self.flags[n] & SIDE == side]
+        mine: Sequence[int] = range(len(self))
+        if side or any(flags & SIDE for flags in self.flags):
+            mine = array("i", (n for n in mine if self.flags[n] & SIDE == side))
         parent, cut = self._links(mine, logical, boundaries, diagnostics)
-        messages = [n for n in mine if self.flags[n] & MESSAGE]
-        if not messages:
+        if not any(self.flags[n] & MESSAGE for n in mine):
             return live
         hinted = self.find(leaf_hint)
         live.leaf = hinted if hinted is not None and self.flags[hinted] & SIDE == side else mine[-1]
@@ -153,15 +163,16 @@ class Tree:
         return live
 
     def _links(
-        self, mine: list[int], logical: dict[int, str | None], boundaries: list[Boundary], diagnostics: Diagnostics
-    ) -> tuple[list[int], set[int]]:
+        self, mine: Sequence[int], logical: dict[int, str | None], boundaries: list[Boundary], diagnostics: Diagnostics
+    ) -> tuple[array[int], set[int]]:
         """Parents with every gap bridged by file order, and the records behind a gap."""
-        parent = list(self.parent)
+        parent = self.parent[:]
         cut: set[int] = set()
+        self._steps = 4 * len(self)
         for key, children in self._pending.items():
             target = self._index.get(key)
             for node in children:
-                if target is not None:
+                if target != EMPTY:
                     if self._is_cycle(node, target):
                         diagnostics.add("warning", "parent_cycle", self._cycle_text(node, target), self.line[node])
                     else:
@@ -178,8 +189,8 @@ class Tree:
                     cut.add(node)
         tails = {b.node: b.run[1] if b.run else None for b in boundaries}
         for node, uuid in logical.items():
-            target = self.find(uuid)
-            if target is None and uuid is not None:
+            before = self.find(uuid)
+            if before is None and uuid is not None:
                 diagnostics.add(
                     "warning",
                     "dangling_parent",
@@ -187,9 +198,9 @@ class Tree:
                     self.line[node],
                 )
                 cut.add(node)
-                target = self.find(tails.get(node))
-            if target is not None and target < node:
-                parent[node] = target
+                before = self.find(tails.get(node))
+            if before is not None and before < node:
+                parent[node] = before
         previous = -1
         for node in mine:
             if parent[node] >= node or parent[node] == DANGLING:
@@ -199,12 +210,11 @@ class Tree:
         return parent, cut
 
     def _is_cycle(self, node: int, target: int) -> bool:
-        seen: set[int] = set()
-        while target >= 0 and target not in seen:
-            if target == node:
-                return True
-            seen.add(target)
+        """Whether the walk from `target` upwards comes back to `node`. All walks together are bounded: a hostile file
+        could make each of them as long as itself."""
+        while target >= 0 and target != node and self._steps > 0:
             target = self.parent[target]
+            self._steps -= 1
         return target == node
 
     def _cycle_text(self, node: int, target: int) -> str:
@@ -213,7 +223,7 @@ class Tree:
         lines = f"lines {self.line[node]} to {self.line[target]}"
         return f"records hang on each other in a circle ({lines}); file order is used"
 
-    def _forks(self, mine: list[int], parent: list[int]) -> list[Fork]:
+    def _forks(self, mine: Sequence[int], parent: array[int]) -> list[Fork]:
         """Records from which the user started anew: one path goes on with a typed prompt, and there is another path
         with messages beside it. Paths that start at the same instant are copies that a compaction replays."""
         has_message = bytearray(len(self))
@@ -233,15 +243,15 @@ class Tree:
                 forks.append(Fork(node, tuple(heads)))
         return forks
 
-    def _is_rewind(self, heads: list[int], parent: list[int]) -> bool:
+    def _is_rewind(self, heads: list[int], parent: array[int]) -> bool:
         """Whether a prompt came after another path had begun, and that path is more than tool results beside it."""
         prompts = [h for h in heads if self.flags[h] & PROMPT]
         return any(other < prompt for prompt in prompts for other in heads)
 
-    def _bury(self, live: Live, mine: list[int], parent: list[int], ancestors: set[int]) -> None:
+    def _bury(self, live: Live, mine: Sequence[int], parent: array[int], ancestors: bytearray) -> None:
         dead = live.dead
         for fork in live.forks:
-            chosen = next((h for h in fork.heads if h in ancestors), fork.heads[-1])
+            chosen = next((h for h in fork.heads if ancestors[h]), fork.heads[-1])
             for head in fork.heads:
                 if head != chosen:
                     dead[head] = 1
@@ -250,7 +260,7 @@ class Tree:
                 if parent[node] >= 0 and dead[parent[node]]:
                     dead[node] = 1
 
-    def _unreachable(self, mine: list[int], cut: set[int], parent: list[int], leaf: int) -> int:
+    def _unreachable(self, mine: Sequence[int], cut: set[int], parent: array[int], leaf: int) -> int:
         """Records that only bridging keeps: those before the gap nearest to the leaf."""
         node = leaf
         while node >= 0 and node not in cut:
@@ -259,21 +269,20 @@ class Tree:
             return 0
         return sum(1 for n in mine if n < node)
 
-    def _window(self, live: Live, mine: list[int], boundaries: list[Boundary]) -> None:
+    def _window(self, live: Live, mine: Sequence[int], boundaries: list[Boundary]) -> None:
         shown = MESSAGE | ATTACHED
-        alive = [n for n in mine if self.flags[n] & shown and not live.dead[n] and n not in self.moved]
         start = -1
         for boundary in boundaries:
-            kept = self._preserved(boundary, mine, live)
+            kept = self._preserved(boundary, live)
             live.kept[boundary.node] = kept
             if not live.dead[boundary.node]:
                 start = boundary.node
-        rest = [n for n in alive if n > start]
+        rest = [n for n in mine if n > start and self.flags[n] & shown and not live.dead[n] and n not in self.moved]
         kept = [n for n in live.kept.get(start, []) if n < start]
         # the model sees the summary first, then what was preserved, then the rest
         live.nodes = rest[:1] + kept + rest[1:] if rest else kept
 
-    def _preserved(self, boundary: Boundary, mine: list[int], live: Live) -> list[int]:
+    def _preserved(self, boundary: Boundary, live: Live) -> list[int]:
         shown = MESSAGE | ATTACHED
         if boundary.run is not None:
             # where the run was first written: its last record may stand again behind the boundary
@@ -282,15 +291,17 @@ class Tree:
             if head is None or tail is None:
                 return []
             head, tail = first.get(head, head), first.get(tail, tail)
-            run = [n for n in mine if head <= n <= tail and self.flags[n] & shown and not live.dead[n]]
-            return [n for n in run if n not in self.moved]
+            side = self.flags[boundary.node] & SIDE
+            run = (n for n in range(head, tail + 1) if self.flags[n] & shown and self.flags[n] & SIDE == side)
+            return [n for n in run if not live.dead[n] and n not in self.moved]
         found = (self.find(uuid) for uuid in boundary.uuids)
         return [n for n in found if n is not None]
 
 
-def _ancestors(node: int, parent: list[int]) -> set[int]:
-    seen: set[int] = set()
-    while node >= 0 and node not in seen:
-        seen.add(node)
+def _ancestors(node: int, parent: array[int]) -> bytearray:
+    """A mark for each record on the way from a leaf to its root."""
+    seen = bytearray(len(parent))
+    while node >= 0 and not seen[node]:
+        seen[node] = 1
         node = parent[node]
     return seen

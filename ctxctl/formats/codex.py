@@ -8,13 +8,12 @@ screen. Usage stands in token_count events as a cumulative counter that is writt
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from ctxctl.formats.base import FORMATS, Emit, Format, Json
 from ctxctl.formats.codex_items import CALLS, ITEMS, OUTPUTS, is_injected, item_pieces
 from ctxctl.formats.codex_usage import CodexUsage
 from ctxctl.formats.content import Piece
-from ctxctl.formats.session import Call, Session
+from ctxctl.formats.session import Call, Session, epoch
 from ctxctl.model.block import MAIN
 from ctxctl.model.transcript import Compaction, MessageCounts, Overflow, Transcript
 
@@ -79,8 +78,7 @@ class Codex(Format):
                 return True
         return False
 
-    @staticmethod
-    def wanted(line: bytes) -> bool:
+    def wanted(self, line: bytes) -> bool:
         head = line[:400]
         return b'"token_count"' in head or any(
             word in head for word in (b'"session_meta"', b'"turn_context"', b'"compacted"', b'"thread_rolled_back"')
@@ -109,7 +107,7 @@ class Codex(Format):
     def _meta(self, payload: dict[str, Json], line: int, when: str | None) -> None:
         """The first one is the session's own; further ones were copied from the parents of a fork."""
         if self.id is not None:
-            self._forked_at = self._forked_at or _seconds(when)
+            self._forked_at = self._forked_at or epoch(when)
             return
         id_ = payload.get("id", payload.get("session_id"))
         self.id = id_ if isinstance(id_, str) else ""
@@ -118,7 +116,7 @@ class Codex(Format):
         source = payload.get("source")
         spawned = isinstance(source, dict) and "subagent" in source
         if payload.get("forked_from_id") or payload.get("parent_thread_id") or spawned:
-            self._forked_at = _seconds(when)
+            self._forked_at = epoch(when)
         base = payload.get("base_instructions")
         text = base.get("text") if isinstance(base, dict) else payload.get("instructions")
         if isinstance(text, str) and text and not self.usage_only:
@@ -265,7 +263,7 @@ class Codex(Format):
         """Whether a line of a fork was copied from its parent: stamped before the fork, or within a second of it."""
         if self._forked_at is None:
             return False
-        at = _seconds(when)
+        at = epoch(when)
         return at is not None and at <= self._forked_at + COPIED_WITHIN
 
     def _roll_back(self, turns: Json, line: int) -> None:
@@ -317,12 +315,3 @@ class Codex(Format):
             cwd=self.cwd,
             diagnostics=self.diagnostics.items(),
         )
-
-
-def _seconds(when: str | None) -> float | None:
-    if when is None:
-        return None
-    try:
-        return datetime.fromisoformat(when).timestamp()
-    except ValueError:
-        return None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 from math import isfinite
+from sys import intern
 
 from ctxctl.formats.base import Diagnostics, Emit, Json
 from ctxctl.formats.content import Piece
@@ -17,14 +19,13 @@ LARGEST_COUNT = 10**12
 
 @dataclass(slots=True)
 class Call:
-    """One model call while it is read: usage fields grow to their maximum over the lines that state them. stated: the
-    usage object that was read last."""
+    """One model call while it is read: usage fields grow to their maximum over the lines that state them."""
 
     turn: int
     thread: str
     line: int
     model: str | None = None
-    timestamp: str | None = None
+    time: float | None = None
     input: int = 0
     output: int = 0
     cache_read: int = 0
@@ -34,9 +35,6 @@ class Call:
     cost: float | None = None
     reported: bool = False
     damaged: bool = False
-    key: int | None = None
-    request: str | None = None
-    stated: Json = None
 
     def usage(self) -> Usage:
         """The frozen value. The context is unknown where a part of the prompt was stated wrongly."""
@@ -55,9 +53,8 @@ class Call:
             self.thread,
             self.model,
             self.cost,
-            self.timestamp,
+            self.time,
             self.reported,
-            self.key,
         )
 
 
@@ -96,7 +93,8 @@ class Session:
     def call(self, thread: Thread, line: int, model: str | None, timestamp: str | None) -> Call:
         """A new model call on a thread: its turn is the next one."""
         thread.calls += 1
-        call = Call(thread.calls, thread.name, line, model, timestamp)
+        model = intern(model) if model else model
+        call = Call(thread.calls, thread.name, line, model, epoch(timestamp))
         self.calls.append(call)
         if model:
             if model not in self.models and self._on_model is not None:
@@ -167,8 +165,22 @@ class Session:
         return best
 
     def usage(self) -> tuple[Usage, ...]:
-        """All calls as frozen values, in file order."""
-        return tuple(call.usage() for call in self.calls)
+        """All calls as frozen values, in file order. The calls themselves are given up: a long session has many."""
+        self.calls.reverse()
+        found = []
+        while self.calls:
+            found.append(self.calls.pop().usage())
+        return tuple(found)
+
+
+def epoch(timestamp: str | None) -> float | None:
+    """Seconds since 1970 of an ISO 8601 time stamp, None when it is none."""
+    if timestamp is None:
+        return None
+    try:
+        return datetime.fromisoformat(timestamp).timestamp()
+    except ValueError:
+        return None
 
 
 def tokens_of(value: Json, name: str, line: int, diagnostics: Diagnostics) -> int | None:

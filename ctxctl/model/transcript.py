@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -102,6 +102,8 @@ class Transcript:
     superseded: blocks that a later copy repeats; they count nowhere.
     order: ids of the message records in the window.
     usage: one per model call of any thread, in file order.
+    call_keys: beside usage, equal for copies of one call in several files (within one process); empty where a format
+    has no ids for calls.
     parts: first block of each sub-agent file, and the prefix of its ids.
     window: the context window that the transcript itself states, tokens.
     context_has_answer: whether the reported context of a call holds its answer too.
@@ -123,6 +125,7 @@ class Transcript:
     superseded: frozenset[int] = frozenset()
     order: tuple[str, ...] = ()
     usage: tuple[Usage, ...] = ()
+    call_keys: Sequence[int] = ()
     inherited: int = 0
     compactions: tuple[Compaction, ...] = ()
     branches: tuple[Branch, ...] = ()

@@ -12,11 +12,11 @@ from ctxctl.model.block import MAIN
 class Usage:
     """Tokens of one model call, deduplicated.
 
-    input excludes what the cache served or stored, in every format; reasoning is part of output. context: tokens of
-    the window on this call as the format defines it (prompt side; Codex: prompt and answer), None when the
-    transcript states it wrongly or not at all. cost: USD as recorded, if recorded. line: where it was last stated.
-    reported: False for a call of which the transcript states no usage. key: equal for copies of one call in several
-    files (within one process).
+    input excludes what the cache served or stored, in every format; reasoning is part of output.
+    context: tokens of the window on this call as the format defines it (prompt side; Codex: prompt and answer), None
+    when the transcript states it wrongly or not at all.
+    line: where it was last stated. cost: USD as recorded, if recorded. time: seconds since 1970.
+    reported: False for a call of which the transcript states no usage.
     """
 
     turn: int
@@ -30,9 +30,8 @@ class Usage:
     thread: str = MAIN
     model: str | None = None
     cost: float | None = None
-    timestamp: str | None = None
+    time: float | None = None
     reported: bool = True
-    key: int | None = None
 
     @property
     def prompt(self) -> int:

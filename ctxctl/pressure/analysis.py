@@ -92,7 +92,8 @@ def _reported(path: str, table: ModelTable, options: AnalysisOptions, progress: 
         peak_of(pressure),
         tuple(SpikeFound(s.turn, s.tokens, s.mean, s.ratio, None) for s in spikes),
         events,
-        shape_of([row.tokens for row in pressure]),
+        shape_of(pressure.tokens),
         (*transcript.diagnostics, note),
         turns=len(pressure),
+        watermark=options.pressure.watermark,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from heapq import nlargest
+from heapq import heappush, heapreplace
 
 from ctxctl.model.block import KINDS
 from ctxctl.trace.tally import ERROR, Tally
@@ -62,14 +62,14 @@ def compose(
     tally: Tally, estimates: array[float], blocks: Iterable[int], parts: Sequence[tuple[int, str]] = (), most: int = 0
 ) -> Composition:
     """The composition of some blocks."""
-    numbers = list(blocks)
     count = [0] * len(KINDS)
     sums = [0.0] * len(KINDS)
     calls: dict[int, int] = {}
     spent: dict[int, float] = {}
     failed: dict[int, int] = {}
     call_kind = KINDS.index("tool_call")
-    for b in numbers:
+    largest: list[tuple[float, int]] = []
+    for b in blocks:
         kind, tool, estimate = tally.kind[b], tally.tool[b], estimates[b]
         count[kind] += 1
         sums[kind] += estimate
@@ -79,6 +79,11 @@ def compose(
                 calls[tool] = calls.get(tool, 0) + 1
             if tally.flags[b] & ERROR:
                 failed[tool] = failed.get(tool, 0) + 1
+        if most:
+            if len(largest) < most:
+                heappush(largest, (estimate, -b))
+            elif (estimate, -b) > largest[0]:
+                heapreplace(largest, (estimate, -b))
     total = sum(sums)
     share = (lambda tokens: tokens / total) if total else (lambda tokens: 0.0)
     return Composition(
@@ -87,7 +92,7 @@ def compose(
             tally.names[tool]: ToolShare(calls.get(tool, 0), round(tokens), share(tokens), failed.get(tool, 0))
             for tool, tokens in sorted(spent.items(), key=lambda item: (-item[1], tally.names[item[0]]))
         },
-        tuple(_large(tally, estimates, parts, b) for b in nlargest(most, numbers, key=lambda b: (estimates[b], -b))),
+        tuple(_large(tally, estimates, parts, -b) for _, b in sorted(largest, reverse=True)),
     )
 
 

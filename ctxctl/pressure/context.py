@@ -6,7 +6,7 @@ from ctxctl.model.transcript import Transcript
 from ctxctl.pressure.curve import CountedCurve
 from ctxctl.pressure.result import ContextState
 from ctxctl.pressure.turns import main_calls, newest_call, with_output
-from ctxctl.trace.tally import ANSWER, Tally
+from ctxctl.trace.tally import ANSWER, NEW_MESSAGE, Tally
 
 
 def context_of(
@@ -30,7 +30,7 @@ def context_of(
         drift,
         curve.overhead,
         at_turn,
-        len(order) or len({tally.message[b] for b in live}),
+        len(order) or sum(1 for b in live if tally.flags[b] & NEW_MESSAGE),
         order,
         None if chosen is None else transcript.conversations[chosen].line,
     )

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from ctxctl.model.transcript import Transcript
 from ctxctl.tokens.calibrated import Calibration, calibrate
-from ctxctl.trace.tally import ANSWER, MEDIA_CLASS, Tally
+from ctxctl.trace.tally import ANSWER, MEDIA_CLASS, NEW_MESSAGE, Tally
 
+MOST_PAIRS = 4000
 PLACEHOLDER_TOKENS = 8
 """What stands in place of a cleared tool result: one short sentence in the runtimes that clear."""
 
@@ -49,7 +50,7 @@ def _walk(transcript: Transcript, tally: Tally, estimates: array[float]) -> tupl
     cuts = {c.at: c for c in transcript.compactions}
     drops = dict(transcript.dropped)
     starts = {c.first for c in transcript.conversations}
-    running, message, superseded = 0.0, -1, transcript.superseded
+    running, superseded = 0.0, transcript.superseded
     at_call = array("d", bytes(8 * calls))
     answered = 0
     per_message = tally.family.per_message
@@ -63,8 +64,7 @@ def _walk(transcript: Transcript, tally: Tally, estimates: array[float]) -> tupl
             running = 0.0
         if tally.thread[number] != main or number in superseded:
             continue
-        if tally.message[number] != message:
-            message = tally.message[number]
+        if tally.flags[number] & NEW_MESSAGE:
             estimate += per_message
         turn = tally.turn[number]
         is_answer = tally.flags[number] & ANSWER
@@ -91,8 +91,12 @@ def _thread_number(transcript: Transcript, tally: Tally) -> int:
 
 
 def _pairs(transcript: Transcript, entering: array[float]) -> list[tuple[float, float]]:
-    """Growth between consecutive requests of one model without a compaction between: (estimated, reported)."""
+    """Growth between consecutive requests of one model without a compaction between: (estimated, reported).
+
+    Of a very long session every k-th pair is taken: a few thousand tell the ratio as well as all of them.
+    """
     cut = {c.turn for c in transcript.compactions}
+    step = 1 + len(transcript.usage) // MOST_PAIRS
     pairs = []
     before = None
     for usage in transcript.usage:
@@ -105,6 +109,7 @@ def _pairs(transcript: Transcript, entering: array[float]) -> list[tuple[float, 
             and usage.turn == before.turn + 1
             and usage.turn not in cut
             and usage.model == before.model
+            and usage.turn % step == 0
         ):
             pairs.append((entering[usage.turn - 1], float(usage.context - before.context)))
         before = usage

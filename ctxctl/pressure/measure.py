@@ -83,7 +83,7 @@ def measure(
         peak_of(pressure),
         tuple(SpikeFound(s.turn, s.tokens, s.mean, s.ratio, causes.of(s.turn)) for s in spikes),
         events,
-        shape_of([row.tokens for row in pressure]),
+        shape_of(pressure.tokens),
         (*transcript.diagnostics, *_notes(transcript, facts, window, context)),
         counter=Counter(
             name,
@@ -101,6 +101,7 @@ def measure(
         conversations=_conversations(transcript, estimates),
         rows=tuple(_rows(transcript, tally, estimates, live)) if options.blocks else None,
         goal=facts.goal.goals.get(transcript.main),
+        watermark=options.pressure.watermark,
     )
 
 

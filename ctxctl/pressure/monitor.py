@@ -28,7 +28,12 @@ class Reading:
     turns_until_overflow: int | None
     added: int | None
     compaction: str | None
-    remaining: int | None
+    _window: int | None = None
+
+    @property
+    def remaining(self) -> int | None:
+        """Tokens left in the window: 0 from full on, None while no window is known."""
+        return None if self._window is None else max(0, self._window - self.tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +123,9 @@ class ContextPressureMonitor:
         if added is not None:
             recent.append(added)
         velocity = sum(recent) / len(recent) if recent else 0.0
-        utilization = level = remaining = None
+        utilization = level = None
         if self.window is not None:
             utilization = tokens / self.window
-            remaining = max(0, self.window - tokens)
             level = self.thresholds.level(utilization)
             if level != self.level:
                 self._change(level, utilization)
@@ -135,7 +139,7 @@ class ContextPressureMonitor:
             self._until_overflow(tokens, velocity),
             added,
             compaction,
-            remaining,
+            self.window,
         )
         if added is not None:
             self._spike(added)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from ctxctl.model.transcript import Diagnostic, Transcript
 from ctxctl.model.usage import UsageTotals
-from ctxctl.pressure.monitor import LevelChange, Reading
+from ctxctl.pressure.monitor import LevelChange
 from ctxctl.pressure.options import PressureOptions, PressureThresholds
+from ctxctl.pressure.readings import Readings
 from ctxctl.pressure.window import WindowSize
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ class Analysis:
     by_thread: dict[str, UsageTotals]
     by_branch: tuple[tuple[str, bool, UsageTotals], ...]
     context: ContextState
-    pressure: tuple[Reading, ...]
+    pressure: Readings
     peak: Peak | None
     spikes: tuple[SpikeFound, ...]
     events: tuple[LevelChange, ...]
@@ -124,6 +125,7 @@ class Analysis:
     conversations: tuple[ConversationRow, ...] = ()
     rows: tuple[BlockRow, ...] | None = field(default=None, repr=False)
     goal: Goal | None = None
+    watermark: float = 0.5
 
 
 @dataclass(frozen=True, slots=True)

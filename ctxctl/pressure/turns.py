@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from ctxctl.model.transcript import Transcript
 from ctxctl.model.usage import Usage, UsageTotals, total_usage
 from ctxctl.pressure.monitor import ContextPressureMonitor, LevelChange, Reading, Spike
+from ctxctl.pressure.readings import Readings
 from ctxctl.pressure.result import AnalysisOptions, Peak
 from ctxctl.pressure.window import WindowSize
 
@@ -34,38 +35,39 @@ def pressure_of(
     options: AnalysisOptions,
     counted: Sequence[float] | None = None,
     starts: frozenset[int] = frozenset(),
-) -> tuple[tuple[Reading, ...], list[Spike], tuple[LevelChange, ...]]:
+) -> tuple[Readings, list[Spike], tuple[LevelChange, ...]]:
     """Run the monitor over the calls of the main thread.
 
     counted: tokens of the window by turn (index 0 is turn 1), for calls of which nothing was reported; those are left
     out when it is None. starts: turns at which a new conversation, and so a new monitor, begins.
     """
 
-    def fresh() -> ContextPressureMonitor:
-        return ContextPressureMonitor(window.tokens, thresholds=options.thresholds, options=options.pressure)
-
-    cuts = {c.turn: c.kind for c in transcript.compactions}
-    monitor, rows = fresh(), []
     spikes: list[Spike] = []
     events: list[LevelChange] = []
-    for usage in main_calls(transcript):
-        if usage.turn in starts and monitor.turn:
-            spikes += monitor.spikes
-            events += monitor.events
-            monitor = fresh()
-        tokens, source = usage.context, "reported"
-        if not tokens:
-            if counted is None:
-                continue
-            tokens, source = round(counted[usage.turn - 1]), "counted"
-        rows.append(monitor.update(tokens, turn=usage.turn, source=source, compaction=cuts.get(usage.turn)))
-    return tuple(rows), spikes + monitor.spikes, tuple(events + monitor.events)
+
+    def readings() -> Iterator[Reading]:
+        cuts = {c.turn: c.kind for c in transcript.compactions}
+        monitor: ContextPressureMonitor | None = None
+        for usage in main_calls(transcript):
+            if monitor is None or usage.turn in starts:
+                monitor = ContextPressureMonitor(window.tokens, thresholds=options.thresholds, options=options.pressure)
+                monitor.spikes, monitor.events = spikes, events
+            tokens, source = usage.context, "reported"
+            if not tokens:
+                if counted is None:
+                    continue
+                tokens, source = round(counted[usage.turn - 1]), "counted"
+            yield monitor.update(tokens, turn=usage.turn, source=source, compaction=cuts.get(usage.turn))
+
+    return Readings(readings()), spikes, tuple(events)
 
 
-def peak_of(pressure: tuple[Reading, ...]) -> Peak | None:
+def peak_of(pressure: Readings) -> Peak | None:
+    """The fullest turn, the first of equals."""
     if not pressure:
         return None
-    top = max(pressure, key=lambda row: row.tokens)
+    tokens = pressure.tokens
+    top = pressure[tokens.index(max(tokens))]
     return Peak(top.tokens, top.utilization, top.turn)
 
 

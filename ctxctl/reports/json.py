@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ import orjson
 from ctxctl import __version__
 
 OPTIONS = orjson.OPT_NON_STR_KEYS
+ROWS = 1000
 
 
 def envelope(command: str, settings: Any, result: Any) -> dict[str, Any]:
@@ -19,9 +21,36 @@ def envelope(command: str, settings: Any, result: Any) -> dict[str, Any]:
 
 def dumps(value: Any, *, indent: bool = False) -> bytes:
     """Strict UTF-8 JSON with a line end. Dataclasses become objects, NaN becomes null, lone surrogates U+FFFD."""
-    options = OPTIONS | (orjson.OPT_INDENT_2 if indent else 0) | orjson.OPT_APPEND_NEWLINE
+    return _dumps(value, OPTIONS | (orjson.OPT_INDENT_2 if indent else 0) | orjson.OPT_APPEND_NEWLINE)
+
+
+def pieces(value: dict[str, Any]) -> Iterator[bytes]:
+    """`dumps` in pieces, so that a list of 100,000 rows never lies in memory as a whole."""
+    yield from _pieces(value)
+    yield b"\n"
+
+
+def _pieces(value: Any) -> Iterator[bytes]:
+    if isinstance(value, dict) and value and all(isinstance(key, str) for key in value):
+        mark = b"{"
+        for key, item in value.items():
+            yield mark + _dumps(key) + b":"
+            yield from _pieces(item)
+            mark = b","
+        yield b"}"
+    elif isinstance(value, Sequence) and not isinstance(value, (str, bytes)) and len(value) > ROWS:
+        mark = b"["
+        for start in range(0, len(value), ROWS):
+            yield mark + _dumps(list(value[start : start + ROWS]))[1:-1]
+            mark = b","
+        yield b"]"
+    else:
+        yield _dumps(value)
+
+
+def _dumps(value: Any, options: int = OPTIONS) -> bytes:
     try:
-        return orjson.dumps(value, option=options)
+        return orjson.dumps(value, default=list, option=options)
     except TypeError:
         return orjson.dumps(_clean(value), option=options)
 
@@ -31,7 +60,7 @@ def _clean(value: Any) -> Any:
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, dict):
         return {_clean(k): _clean(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, Sequence):
         return [_clean(v) for v in value]
     if is_dataclass(value) and not isinstance(value, type):
         return {f.name: _clean(getattr(value, f.name)) for f in fields(value)}

@@ -87,13 +87,14 @@ def _table(table: Table, console: Console) -> None:
     console.print(Text(_clean(table.title), style="bold"))
     grid = RichTable(box=None, padding=(0, 1), pad_edge=False, header_style="dim", show_edge=False)
     grid.add_column("  ", width=1)
-    for column in table.columns:
+    for index, column in enumerate(table.columns):
+        widest = max(len(column.title), *(len(row[index]) for row in table.rows))
         grid.add_column(
             escape(column.title),
             justify=column.align,
             no_wrap=True,
             overflow="ellipsis",
-            min_width=None if column.flexible else len(column.title),
+            min_width=None if column.flexible else widest,
             ratio=1 if column.flexible else None,
         )
     for row in table.rows:

@@ -23,8 +23,8 @@ MEDIA_CLASS = 255
 no factor applies."""
 
 KIND_NUMBER = {kind: number for number, kind in enumerate(KINDS)}
-ERROR, ANSWER = 1, 2
-"""Flags of a block: a failed tool result; written by the model."""
+ERROR, ANSWER, NEW_MESSAGE = 1, 2, 4
+"""Flags of a block: a failed tool result; written by the model; the first of its message."""
 
 _ANSWERS = frozenset(("assistant", "thinking", "tool_call"))
 
@@ -33,7 +33,7 @@ class Tally:
     """Columns of a transcript's blocks, each as long as there are blocks.
 
     kind: index into KINDS. counted: tokens of the encoding. text_class: index into TEXT_CLASSES, or MEDIA_CLASS.
-    turn, line, message, flags: see Block. tool, target, thread: indexes into `names`. same: of a tool call, equal for
+    turn, line, index: see Block. tool, target, thread: indexes into `names`. same: of a tool call, equal for
     equal calls; of a result, the number of its call's block or -1.
     """
 
@@ -45,7 +45,6 @@ class Tally:
         self.turn = array("i")
         self.line = array("i")
         self.index = array("i")
-        self.message = array("i")
         self.tool = array("i")
         self.target = array("i")
         self.thread = array("i")
@@ -53,6 +52,7 @@ class Tally:
         self.names: list[str] = [""]
         self._numbers: dict[str, int] = {"": 0}
         self._calls: dict[str, int] = {}
+        self._message = -1
         self._media: list[tuple[int, str, Media]] = []
         self._encoding = encoding
         self._size_hint = size_hint
@@ -86,13 +86,16 @@ class Tally:
         self.turn.append(block.turn)
         self.line.append(block.source.line)
         self.index.append(block.source.index)
-        self.message.append(block.message)
         name = block.tool_name
         self.tool.append(self._number(name) if name else 0)
         target = block.target
         self.target.append(self._number(target) if target else 0)
         self.thread.append(self._number(block.thread))
-        self.flags.append((ERROR if block.is_error else 0) | (ANSWER if kind in _ANSWERS else 0))
+        flags = (ERROR if block.is_error else 0) | (ANSWER if kind in _ANSWERS else 0)
+        if block.message != self._message:
+            self._message = block.message
+            flags |= NEW_MESSAGE
+        self.flags.append(flags)
         same = -1
         if kind == "tool_call":
             same = hash(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any
@@ -191,7 +192,12 @@ class _Run:
         self._notes(good, skipped)
         data = self._render(done, skipped, options)
         if output is not None:
-            write_file(output, data, force=force, mode_of=good[0].path if good else None)
+            write_file(
+                output,
+                data if isinstance(data, bytes) else b"".join(data),
+                force=force,
+                mode_of=good[0].path if good else None,
+            )
             self.streams.note(f"wrote {output}")
         else:
             self.streams.payload(data)
@@ -221,7 +227,7 @@ class _Run:
             for path, reason in skipped:
                 self.streams.note(f"skipped: {path}: {reason}", level=1)
 
-    def _render(self, done: list[_Done], skipped: list[tuple[str, str]], options: Any) -> bytes:
+    def _render(self, done: list[_Done], skipped: list[tuple[str, str]], options: Any) -> bytes | Iterator[bytes]:
         good = [d for d in done if d.analysis is not None]
         if self.form in (opt.OutputFormat.json, opt.OutputFormat.jsonl):
             return self._json(done, skipped)
@@ -239,11 +245,11 @@ class _Run:
             return markdown.render(reports).encode()
         return self._text(done, reports, skipped)
 
-    def _json(self, done: list[_Done], skipped: list[tuple[str, str]]) -> bytes:
+    def _json(self, done: list[_Done], skipped: list[tuple[str, str]]) -> bytes | Iterator[bytes]:
         from dataclasses import asdict
 
         from ctxctl.reports.build.analysis_data import analysis_data, failed_data, total_data
-        from ctxctl.reports.json import dumps, envelope
+        from ctxctl.reports.json import dumps, envelope, pieces
 
         settings = asdict(self.loaded.settings)
         entries: list[dict[str, Any]] = []
@@ -258,7 +264,7 @@ class _Run:
                 for e in entries
             )
         if self.inputs.single:
-            return dumps(envelope("analyze", settings, entries[0]["result"]))
+            return pieces(envelope("analyze", settings, entries[0]["result"]))
         failed = sum(1 for d in done if d.error is not None)
         total = total_data([(d.analysis, d.cost) for d in done if d.analysis is not None], failed, skipped)
         result = {
@@ -266,7 +272,7 @@ class _Run:
             "skipped": [{"path": path, "reason": reason} for path, reason in skipped],
             "total": total,
         }
-        return dumps(envelope("analyze", settings, result))
+        return pieces(envelope("analyze", settings, result))
 
     def _text(self, done: list[_Done], reports: list[Any], skipped: list[tuple[str, str]]) -> bytes:
         from ctxctl.reports.build.overview import overview_report

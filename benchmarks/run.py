@@ -1,0 +1,135 @@
+"""All measured claims of the README, as ratios within one run: `python benchmarks/run.py`.
+
+Run it with the Python that has ctxctl installed. Sessions are made in a temporary folder unless they are given.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from measure import Run, alternate
+from sessions import make
+
+HERE = Path(__file__).parent
+PYTHON = sys.executable
+CTXCTL = [PYTHON, "-m", "ctxctl"]
+if (Path(PYTHON).parent / "ctxctl").exists():
+    CTXCTL = [str(Path(PYTHON).parent / "ctxctl")]
+
+
+def row(what: str, value: str, limit: str, ok: bool) -> bool:
+    """One line of the table; returns whether the goal is met."""
+    print(f"| {what} | {value} | {limit} | {'yes' if ok else 'NO'} |", flush=True)
+    return ok
+
+
+def baseline(kind: str, path: Path) -> list[str]:
+    return [PYTHON, str(HERE / "baselines.py"), kind, str(path)]
+
+
+def analyze(path: Path, *options: str) -> list[str]:
+    return [*CTXCTL, "analyze", "--json", *options, str(path)]
+
+
+def counted(small: Path, large: Path, larger: Path, runs: int) -> bool:
+    """Every block counted: time against a bare loop, memory, and how memory grows with the file."""
+    one = alternate({"ctxctl": analyze(small), "bare": baseline("bare", small)}, runs)
+    a, b = one["ctxctl"], one["bare"]
+    ok = row("analyze, 20 MB: wall", f"{a.wall:.2f} s", "1.0 s", a.wall <= 1.0)
+    ok &= row(
+        "analyze, 20 MB: against a bare loop of parse and count", f"{a.wall / b.wall:.2f}x", "2x", a.wall <= 2 * b.wall
+    )
+    ok &= row("analyze, 20 MB: peak memory", f"{a.peak:.0f} MiB", "150 MiB", a.peak <= 150)
+    two = alternate({"ctxctl": analyze(large), "bare": baseline("bare", large)}, max(1, runs - 2))
+    a, b = two["ctxctl"], two["bare"]
+    ok &= row("analyze, 200 MB: wall", f"{a.wall:.2f} s", "5 s", a.wall <= 5)
+    ok &= row("analyze, 200 MB: against the bare loop", f"{a.wall / b.wall:.2f}x", "-", True)
+    ok &= row("analyze, 200 MB: peak memory", f"{a.peak:.0f} MiB", "250 MiB", a.peak <= 250)
+    three = alternate({"ctxctl": analyze(larger)}, 1)["ctxctl"]
+    growth = three.peak - a.peak
+    return ok & row("analyze, growth for a further 200 MB", f"{growth:.0f} MiB", "20 MiB", growth <= 20)
+
+
+def reported(large: Path, runs: int) -> bool:
+    """Usage alone, against the floor and the start-up."""
+    commands = {
+        "reported": analyze(large, "--tokens", "reported"),
+        "floor": baseline("floor", large),
+        "version": [*CTXCTL, "--version"],
+    }
+    found = alternate(commands, runs)
+    a, limit = found["reported"], 2 * found["floor"].wall + found["version"].wall
+    name = "analyze --tokens reported, 200 MB: wall"
+    return row(name, f"{a.wall:.2f} s", f"2x floor + --version = {limit:.2f} s", a.wall <= limit)
+
+
+def start_up(runs: int) -> bool:
+    """How long until the first letter."""
+    commands = {"--version": 0.12, "--help": 0.3, "analyze --help": 0.3, "list --help": 0.3, "config --help": 0.3}
+    found: dict[str, Run] = alternate({name: [*CTXCTL, *name.split()] for name in commands}, runs)
+    return all(
+        [
+            row(f"ctxctl {n}", f"{found[n].wall:.2f} s", f"{limit} s", found[n].wall <= limit)
+            for n, limit in commands.items()
+        ]
+    )
+
+
+def bulk(small: Path) -> bool:
+    """Bulk counting of a session's blocks against tiktoken, both warm, in this process."""
+    from ctxctl import read
+    from ctxctl.tokens.engines import engine
+    from ctxctl.tokens.vocabulary import encoding
+
+    texts = [block.text for block in read(str(small)).blocks if block.text]
+    reference = encoding("o200k_base").encode_ordinary
+    ok = True
+    for name, hint, limit in (("splintr", None, 0.0), ("toktok", 1 << 30, 8.0)):
+        fast = engine(size_hint=hint)
+        ratios = []
+        for _ in range(6):
+            start = time.perf_counter()
+            ours = sum(fast.count(texts))
+            middle = time.perf_counter()
+            theirs = sum(len(reference(text)) for text in texts)
+            ratios.append((time.perf_counter() - middle) / (middle - start))
+            assert ours == theirs, "the engines disagree"
+        ratio = statistics.median(ratios[1:])
+        ok &= row(
+            f"bulk counting, {name}: against tiktoken",
+            f"{ratio:.1f}x",
+            f"{limit:g}x" if limit else "-",
+            ratio >= limit,
+        )
+    return ok
+
+
+def main() -> int:
+    """Print the table; status 1 when a goal is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--small", type=Path, help="a Claude Code session of about 20 MB")
+    parser.add_argument("--large", type=Path, help="one of about 200 MB")
+    parser.add_argument("--larger", type=Path, help="one of about 400 MB")
+    parser.add_argument("--runs", type=int, default=5)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        files = {}
+        for name, size in (("small", 20), ("large", 200), ("larger", 400)):
+            files[name] = getattr(given, name) or Path(folder) / f"{name}.jsonl"
+            if getattr(given, name) is None:
+                make(files[name], size, size)
+        print("| what | measured | goal | met |\n|---|---:|---:|---|")
+        ok = counted(files["small"], files["large"], files["larger"], given.runs)
+        ok &= reported(files["large"], given.runs)
+        ok &= bulk(files["small"])
+        ok &= start_up(given.runs)
+    return 0 if ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
