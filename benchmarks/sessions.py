@@ -11,64 +11,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-WORDS = [
-    "the",
-    "of",
-    "to",
-    "and",
-    "in",
-    "is",
-    "for",
-    "that",
-    "it",
-    "file",
-    "function",
-    "test",
-    "error",
-    "return",
-    "value",
-    "class",
-    "import",
-    "def",
-    "self",
-    "this",
-    "with",
-    "from",
-    "not",
-    "we",
-    "should",
-    "check",
-    "run",
-    "fix",
-    "because",
-    "retry",
-    "timeout",
-    "client",
-    "server",
-    "request",
-    "response",
-    "token",
-    "window",
-    "context",
-    "parse",
-    "count",
-    "cache",
-    "naïve",
-    "größe",
-    "проверка",
-    "日本語",
-    "完了",
-    "✅",
-    "index",
-    "buffer",
-    "stream",
-    "config",
-    "schema",
-    "handler",
-    "module",
-    "package",
-    "version",
-]
+WORDS = (
+    *("the", "of", "to", "and", "in", "is", "for", "that", "it", "with", "from", "not", "we", "should", "because"),
+    *("file", "function", "test", "error", "return", "value", "class", "import", "def", "self", "check", "run", "fix"),
+    *("retry", "timeout", "client", "server", "request", "response", "token", "window", "context", "parse", "count"),
+    *("cache", "index", "buffer", "stream", "config", "schema", "handler", "module", "package", "version", "plan"),
+    *("naïve", "größe", "проверка", "日本語", "完了", "✅"),
+)
 SYSTEM_TOKENS = 18_000
 WINDOW = 200_000
 
@@ -92,8 +41,8 @@ class Session:
     def code(self, lines: int) -> str:
         r = self.random
         return "\n".join(
-            f"{'    ' * r.randint(0, 3)}{r.choice(WORDS)}_{r.choice(WORDS)}({r.choice(WORDS)!r}, {r.randint(0, 9999)})  # {i}"
-            for i in range(lines)
+            f"{'    ' * r.randint(0, 3)}{r.choice(WORDS)}_{r.choice(WORDS)}({r.choice(WORDS)!r}, {r.randint(0, 9999)})"
+            for _ in range(lines)
         )
 
     def record(self, kind: str, **more: Any) -> dict[str, Any]:

@@ -33,9 +33,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-app.command("analyze")(analyze.analyze)
-app.command("demo")(demo.demo)
-app.command("list")(list_.list_)
+app.command("analyze", short_help="How full the window was, what filled it, what it cost.")(analyze.analyze)
+app.command("demo", short_help="The report on a shipped sample.")(demo.demo)
+app.command("list", short_help="Formats, or models with windows and prices.")(list_.list_)
 app.add_typer(config.app, name="config")
 
 
@@ -120,7 +120,13 @@ def _usage(error: TyperException) -> int:
     if wrong and context is not None:
         near = closest(wrong[1], list(getattr(context.command, "commands", {})))
         hint = f"did you mean `{command} {near}`?" if near else hint
-    if not message:  # no arguments at all: the help has been printed
+    option = re.search(r"No such option: (\S+)", message)
+    if option and context is not None:
+        near = closest(option[1], [name for p in context.command.params for name in p.opts])
+        hint = f"did you mean {near}?" if near else hint
+    if type(error).__name__ == "NoArgsIsHelpError":
+        say(message)
         return ExitCode.USAGE
+    message = re.sub(r" (Did you mean .*|\(Possible options: .*\))$", "", message)
     say(f"error: {message}\nhint: {hint}")
     return ExitCode.USAGE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
@@ -22,6 +23,7 @@ COLOURS = {
     "info": "cyan",
 }
 PLOT_WIDTH = 100
+NARROWEST = 10
 
 
 def render(reports: Sequence[Report], console: Console, *, unicode: bool = True, verbose: bool = False) -> None:
@@ -87,16 +89,15 @@ def _table(table: Table, console: Console) -> None:
     console.print(Text(_clean(table.title), style="bold"))
     grid = RichTable(box=None, padding=(0, 1), pad_edge=False, header_style="dim", show_edge=False)
     grid.add_column("  ", width=1)
-    for index, column in enumerate(table.columns):
-        widest = max(len(column.title), *(len(row[index]) for row in table.rows))
-        grid.add_column(
-            escape(column.title),
-            justify=column.align,
-            no_wrap=True,
-            overflow="ellipsis",
-            min_width=None if column.flexible else widest,
-            ratio=1 if column.flexible else None,
-        )
+    widths = [max(len(c.title), *(cell_len(row[i]) for row in table.rows)) for i, c in enumerate(table.columns)]
+    # what does not fit is taken from the flexible columns: the last of them gives first
+    excess = sum(widths) + 2 * len(widths) + 1 - console.width
+    for i in reversed([i for i, column in enumerate(table.columns) if column.flexible]):
+        given = min(max(0, excess), max(0, widths[i] - NARROWEST))
+        widths[i] -= given
+        excess -= given
+    for column, width in zip(table.columns, widths, strict=True):
+        grid.add_column(escape(column.title), justify=column.align, no_wrap=True, overflow="ellipsis", width=width)
     for row in table.rows:
         grid.add_row("", *(Text(_clean(cell)) for cell in row))
     console.print(grid)
