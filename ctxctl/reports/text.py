@@ -99,10 +99,18 @@ def _table(table: Table, console: Console) -> None:
     for column, width in zip(table.columns, widths, strict=True):
         grid.add_column(escape(column.title), justify=column.align, no_wrap=True, overflow="ellipsis", width=width)
     for row in table.rows:
-        grid.add_row("", *(Text(_clean(cell)) for cell in row))
+        grid.add_row("", *(Text(_middle(_clean(cell), width)) for cell, width in zip(row, widths, strict=True)))
     console.print(grid)
     if table.note:
         console.print(Text(f"  {_clean(table.note)}", style="dim"))
+
+
+def _middle(text: str, width: int) -> str:
+    """A text that is too long loses its middle: commands tell by their start, paths by their end."""
+    if cell_len(text) <= width or width < NARROWEST:
+        return text
+    head = (width - 1) // 3
+    return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"
 
 
 def _findings(findings: Sequence[Finding], console: Console, verbose: bool) -> None:
