@@ -109,7 +109,7 @@ class Session:
             given |= {"old_string": self.code(r.randint(2, 12)), "new_string": self.code(r.randint(2, 14))}
         blocks.append({"type": "tool_use", "id": call, "name": name, "input": given})
         yield from self.answer(blocks)
-        output = self.code(r.randint(5, 220))
+        output = self.code(r.randint(5, 330))
         result = {"type": "tool_result", "tool_use_id": call, "content": output}
         yield self.user([result], toolUseResult={"stdout": output, "stderr": ""})
 

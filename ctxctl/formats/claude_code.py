@@ -124,8 +124,6 @@ class ClaudeCode(Format):
 
     def feed(self, record: Json, line: int) -> None:
         type_ = record.get("type")
-        if self.usage_only and type_ == "assistant" and self._repeats(record, line):
-            return
         if self.id is None and isinstance(record.get("sessionId"), str):
             self.id = record["sessionId"]
         if type_ == "assistant":
@@ -265,20 +263,6 @@ class ClaudeCode(Format):
             self.tree.turn[node] = call.turn
         self.assistants[thread.name] = self.assistants.get(thread.name, 0) + 1
 
-    def _repeats(self, record: dict[str, Json], line: int) -> bool:
-        """Whether a line only repeats what an earlier line of its response stated: half of all lines do."""
-        message = record.get("message")
-        if type(message) is not dict or message.get("stop_reason") == OVERFLOW_STOP:
-            return False
-        number = self._calls.get(_hash(message.get("id")))
-        if number == EMPTY or self._requests[number] != _hash(record.get("requestId")):
-            return False
-        call = self.session.calls[number]
-        if self._newest[0] is not call or self._newest[1] != message.get("usage"):
-            return False
-        call.line = line
-        return True
-
     def _call(
         self, record: dict[str, Json], id_: str | None, thread: Thread, line: int, model: str | None, when: Json
     ) -> Call | None:
@@ -310,9 +294,12 @@ class ClaudeCode(Format):
         new, output = usage.get("input_tokens"), usage.get("output_tokens")
         read, write = usage.get("cache_read_input_tokens"), usage.get("cache_creation_input_tokens")
         if type(new) is type(output) is type(read) is type(write) is int and (
-            min(new, output, read, write) >= 0 and max(new, output, read, write) <= LARGEST_COUNT
+            0 <= (new | output | read | write) <= LARGEST_COUNT  # of all four at once: the bound is a power of two
         ):
-            call.reported = True
+            if not call.reported:
+                call.reported = True
+                call.input, call.output, call.cache_read, call.cache_write = new, output, read, write
+                return
             call.input = max(new, call.input)
             call.output = max(output, call.output)
             call.cache_read = max(read, call.cache_read)

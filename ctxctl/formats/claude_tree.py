@@ -83,9 +83,8 @@ class Tree:
         """
         node = len(self.parent)
         key = hash(uuid)
-        if (earlier := self._index.get(key)) != EMPTY:
+        if (earlier := self._index.put(key, node)) != EMPTY:
             self.moved[earlier] = node
-        self._index.put(key, node)
         self._store_id(node, uuid)
         self.parent.append(node - 1 if parent is not None and parent == self._last else self._resolve(parent, node))
         self._last = uuid

@@ -25,6 +25,7 @@ TARGET_KEYS = (
     "subject",
     "prompt",
 )
+PATH_KEYS = frozenset(("file_path", "path", "notebook_path"))
 TARGET_LENGTH = 80
 
 
@@ -40,8 +41,11 @@ class Piece(NamedTuple):
     target: str | None = None
 
 
-def shorten(text: str, length: int = TARGET_LENGTH) -> str:
-    """One line of at most `length` characters, white space folded, `…` where it was cut."""
+def shorten(text: str, length: int = TARGET_LENGTH, *, keep_end: bool = False) -> str:
+    """One line of at most `length` characters, white space folded, `…` where it was cut: at its end, or its start."""
+    if keep_end:
+        flat = " ".join(text[-length * 4 :].split())
+        return flat if len(flat) <= length else "…" + flat[1 - length :]
     flat = " ".join(text[: length * 4].split())
     return flat if len(flat) <= length else flat[: length - 1] + "…"
 
@@ -56,7 +60,7 @@ def target_of(arguments: Json) -> str | None:
             # ["bash", "-lc", "make test"]: what counts is the script
             value = value[-1] if len(value) > 2 and value[1] in ("-c", "-lc") else " ".join(value)
         if isinstance(value, str) and value.strip():
-            return shorten(value)
+            return shorten(value, keep_end=key in PATH_KEYS)
     return None
 
 

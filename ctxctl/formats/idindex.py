@@ -29,19 +29,20 @@ class IdIndex:
             slot = (slot + 1) & mask
         return EMPTY
 
-    def put(self, key: int, number: int) -> None:
-        """Set the number of a key."""
+    def put(self, key: int, number: int) -> int:
+        """Set the number of a key; returns the one that it had, EMPTY when it is new."""
         numbers, keys, mask = self._numbers, self._keys, self._mask
         slot = key & mask
-        while numbers[slot] != EMPTY:
+        while (earlier := numbers[slot]) != EMPTY:
             if keys[slot] == key:
                 numbers[slot] = number
-                return
+                return earlier
             slot = (slot + 1) & mask
         keys[slot], numbers[slot] = key, number
         self._used += 1
         if self._used * 3 > mask * 2:
             self._grow()
+        return EMPTY
 
     def _grow(self) -> None:
         keys, numbers = self._keys, self._numbers

@@ -13,7 +13,7 @@ from ctxctl.formats.content import Piece
 from ctxctl.model.block import MAIN, Block, Source
 from ctxctl.model.usage import Usage
 
-LARGEST_COUNT = 10**12
+LARGEST_COUNT = (1 << 40) - 1
 """No request has a trillion tokens: larger counts are taken for damage."""
 
 
