@@ -80,6 +80,8 @@ def _walk(folder: Path) -> list[str]:
             stem = name
             for suffix in COMPRESSED:
                 stem = stem.removesuffix(suffix)
+            if stem != name and stem in names:
+                continue  # the plain file beside a compressed copy is the newer one
             if stem.endswith(SUFFIXES) and not _is_companion(here, name):
                 found.append(str(here / name))
     return found

@@ -11,7 +11,7 @@ from typing import Any
 
 from ctxctl.formats.base import Emit, Format, Json, dumps
 from ctxctl.formats.content import Piece, call_text, piece, target_of
-from ctxctl.formats.images import picture
+from ctxctl.formats.media import media_of
 from ctxctl.formats.session import Call, Session, tokens_of
 from ctxctl.model.block import MAIN, Media
 from ctxctl.model.transcript import Conversation, MessageCounts, Transcript
@@ -92,7 +92,7 @@ def _media(part: dict[str, Json], call_id: str | None) -> Piece:
     url = value.get("url", value.get("file_data", value.get("data"))) if isinstance(value, dict) else value
     kind = "image" if "image" in str(part.get("type")) else "document"
     if isinstance(url, str) and url.startswith("data:"):
-        return Piece(kind, "", call_id=call_id, media=picture(url, None))
+        return Piece(kind, "", call_id=call_id, media=media_of(url, None))
     return Piece(kind, "", call_id=call_id, media=Media())
 
 

@@ -291,6 +291,8 @@ class Codex(Format):
 
     def finish(self) -> Transcript:
         window = set(self.live)
+        stated = self._reasoning()
+        usage = self.session.usage()
         return Transcript(
             id=self.id or None,
             format=self.name,
@@ -299,7 +301,8 @@ class Codex(Format):
             models=tuple(self.session.models),
             live=tuple(self.live),
             order=tuple(name for block, name in self.order.items() if block in window),
-            usage=self.session.usage(),
+            usage=usage,
+            call_keys=[hash((self.id, call.turn)) for call in usage] if self.id else (),
             inherited=self.counter.inherited,
             compactions=tuple(self.compactions),
             overflows=tuple(self.overflows),
@@ -310,7 +313,7 @@ class Codex(Format):
             complete=self.complete,
             window=self.counter.window,
             context_has_answer=True,
-            stated=self._reasoning(),
+            stated=stated,
             dropped=tuple(self.dropped),
             cwd=self.cwd,
             diagnostics=self.diagnostics.items(),

@@ -12,7 +12,7 @@ import orjson
 
 from ctxctl.formats.base import Json, dumps
 from ctxctl.formats.content import Piece, call_text, target_of
-from ctxctl.formats.images import picture
+from ctxctl.formats.media import media_of
 from ctxctl.model.block import Media
 
 EXIT_CODE = re.compile(r'(?:"exit_code"\s*:\s*|^Exit code: )(-?\d+)', re.M)
@@ -121,5 +121,5 @@ def _image(part: dict[str, Json]) -> Piece:
     url = part.get("image_url")
     url = url.get("url") if isinstance(url, dict) else url
     if isinstance(url, str) and url.startswith("data:"):
-        return Piece("image", "", media=picture(url, None))
+        return Piece("image", "", media=media_of(url, None))
     return Piece("image", "", media=Media())

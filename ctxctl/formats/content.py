@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ctxctl.formats.base import Json, dumps
-from ctxctl.formats.images import picture
+from ctxctl.formats.media import media_of
 from ctxctl.model.block import Media
 
 TARGET_KEYS = (
@@ -139,7 +139,7 @@ def _media(block: dict[str, Json], kind: str) -> Piece:
     data, mime = source.get("data"), _text(source.get("media_type"))
     if kind == "document" and source.get("type") == "text" and isinstance(data, str):
         return Piece(kind, data, media=Media(mime))
-    return Piece(kind, "", media=picture(data, mime) if isinstance(data, str) else Media(mime))
+    return Piece(kind, "", media=media_of(data, mime) if isinstance(data, str) else Media(mime))
 
 
 def _text(value: Json) -> str | None:

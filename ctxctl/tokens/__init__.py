@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ctxctl.tokens.calibrated import Calibration, calibrate
     from ctxctl.tokens.engines import AdaptiveEngine, Engine, clean, count, engine
     from ctxctl.tokens.estimate import TEXT_CLASSES, UNKNOWN, Family, family_for, text_class
-    from ctxctl.tokens.media import IMAGE_RULES, document_tokens, image_size, image_size_base64, image_tokens, pdf_pages
+    from ctxctl.tokens.media import IMAGE_RULES, document_tokens, image_tokens
     from ctxctl.tokens.vocabulary import ENCODINGS, encoding
 
 __all__ = [
@@ -35,10 +35,7 @@ __all__ = [
     "encoding",
     "engine",
     "family_for",
-    "image_size",
-    "image_size_base64",
     "image_tokens",
-    "pdf_pages",
     "text_class",
 ]
 
@@ -46,7 +43,7 @@ _MODULES = {
     "calibrated": ("Calibration", "calibrate"),
     "engines": ("AdaptiveEngine", "Engine", "clean", "count", "engine"),
     "estimate": ("TEXT_CLASSES", "UNKNOWN", "Family", "family_for", "text_class"),
-    "media": ("IMAGE_RULES", "document_tokens", "image_size", "image_size_base64", "image_tokens", "pdf_pages"),
+    "media": ("IMAGE_RULES", "document_tokens", "image_tokens"),
     "vocabulary": ("ENCODINGS", "encoding"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

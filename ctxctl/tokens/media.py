@@ -1,26 +1,8 @@
-"""What images and documents cost: rules, not text. Base64 is never counted as text.
-
-The size of an image is read from its first bytes; nothing is decoded. A size that can't be had, or that no image has
-(a side above 65,535 pixels), is unknown and is charged as a typical picture.
-"""
+"""What images and documents cost: rules, not text. Base64 is never counted as text."""
 
 from __future__ import annotations
 
-import re
 from math import ceil
-
-from ctxctl.tokens.headers import decode_base64, image_size, image_size_base64
-
-__all__ = [
-    "DEFAULT_PAGES",
-    "IMAGE_RULES",
-    "PAGE_TOKENS",
-    "document_tokens",
-    "image_size",
-    "image_size_base64",
-    "image_tokens",
-    "pdf_pages",
-]
 
 IMAGE_RULES = (
     "anthropic",
@@ -43,8 +25,6 @@ tables, 1,600 for scans (data set JOHNISKING/pdf-token-cost)."""
 DEFAULT_PAGES = 4
 """Assumed pages of a document of which nothing is known. An assumption, without a source."""
 
-_DOCUMENT_BYTES = 32_000_000  # what is searched for pages; more than providers accept in a request
-_PDF_BASE64 = "JVBER"  # "%PDF"
 _PAGE_BYTES = 3_000  # assumed: a document of unknown pages has at most one for each of these
 
 # Rule -> what an image of unknown size costs: a screenshot that was sent as large as the rule allows
@@ -94,32 +74,12 @@ def image_tokens(width: int | None, height: int | None, rule: str = "anthropic")
     return base + tile * _tiles(width * scale) * _tiles(height * scale)
 
 
-def document_tokens(pages: int | None, text: str | None, size_bytes: int | None) -> int:
-    """Tokens of a document block, at `PAGE_TOKENS` a page.
-
-    `pages` if they are known. Else `text`: the document's base64 or `data:` URI, in which the pages are looked for, or
-    plain text, which is counted (o200k). Else `DEFAULT_PAGES`, or fewer if the file of `size_bytes` is very small.
-    """
-    if pages is None and text:
-        if not text.startswith((_PDF_BASE64, "data:")):
-            from ctxctl.tokens.engines import count
-
-            return count(text)
-        pages = pdf_pages(decode_base64(text, _DOCUMENT_BYTES))
-        size_bytes = size_bytes or len(text) * 3 // 4
+def document_tokens(pages: int | None, size_bytes: int | None = None) -> int:
+    """Tokens of a document block, at `PAGE_TOKENS` a page. Without pages, `DEFAULT_PAGES`, or fewer when the file of
+    `size_bytes` is very small."""
     if pages is None:
         pages = DEFAULT_PAGES if size_bytes is None else min(DEFAULT_PAGES, ceil(size_bytes / _PAGE_BYTES))
     return PAGE_TOKENS * max(1, pages)
-
-
-def pdf_pages(data: bytes) -> int | None:
-    """The number of pages of a PDF by a scan of its first 32 MB; None when they aren't to be seen (compressed)."""
-    head = data[:_DOCUMENT_BYTES]
-    if not head.startswith(b"%PDF"):
-        return None
-    if linearized := re.search(rb"/Linearized\b[^>]{0,200}?/N\s+(\d{1,6})\b", head[:2048]):
-        return int(linearized[1])
-    return len(re.findall(rb"/Type\s{0,4}/Page\b", head)) or None
 
 
 _NO_LIMIT = 1 << 32

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from ctxctl.model.block import KINDS, Block, Media
 from ctxctl.tokens.engines import Engine, engine
-from ctxctl.tokens.estimate import family_for, text_class
+from ctxctl.tokens.estimate import UNKNOWN, family_for, text_class
 from ctxctl.tokens.media import document_tokens, image_tokens
 
 BATCH_CHARACTERS = 1 << 20
@@ -155,7 +155,8 @@ class Tally:
             counted[block] = tokens
 
     def finish(self, model: str | None, image_rule: str | None = None, stated: Mapping[int, int] | None = None) -> None:
-        """Count what is left. model: whose tokens are estimated; image_rule: instead of the family's own; stated:
+        """Count what is left. model: whose tokens are estimated; image_rule: for a model of
+        no known family; stated:
         tokens of blocks that the provider counted."""
         if self._texts:
             blocks, texts, self._blocks, self._texts = self._blocks, self._texts, [], []
@@ -171,12 +172,12 @@ class Tally:
         if self._failure is not None:
             raise self._failure
         self.family = family_for(model)
-        rule = image_rule or self.family.image_rule
+        rule = self.family.image_rule if self.family is not UNKNOWN else image_rule or self.family.image_rule
         for number, kind, media in self._media:
             if kind == "image":
                 self.counted[number] = image_tokens(media.width, media.height, rule)
             else:
-                self.counted[number] = document_tokens(media.pages, None, media.size)
+                self.counted[number] = document_tokens(media.pages, media.size)
         for number, tokens in (stated or {}).items():
             self.counted[number] = tokens
             self.text_class[number] = MEDIA_CLASS

@@ -1,15 +1,33 @@
-"""The size of an image from its first bytes, as bytes or as base64 text; nothing is decoded but base64."""
+"""What an image or document says of itself in its first bytes, so that it can be charged without being kept.
+
+Header layouts: PNG (RFC 2083, IHDR), GIF89a, JPEG (ITU T.81, SOF markers), WebP (RFC 9649), BMP, PDF page objects.
+"""
 
 from __future__ import annotations
 
 import binascii
+import re
 from collections.abc import Callable
 
+from ctxctl.model.block import Media
+
+_DOCUMENT_BYTES = 32_000_000  # what is searched for pages; more than providers accept in a request
 _HEADER_BYTES = 65_536
 _MAX_SIDE = 65_535  # the most that JPEG and GIF can say, and above any provider's limit; more is a damaged header
 
 Size = tuple[int, int]
 """Width and height in pixels."""
+
+
+def media_of(data: str, mime: str | None) -> Media:
+    """What base64 data (or a `data:` URI) of an image or PDF says of itself; what it doesn't say is None."""
+    if data.startswith("data:"):
+        mime = mime or data[5:100].partition(";")[0] or None
+    size = len(data) * 3 // 4
+    if mime == "application/pdf" or data.startswith("JVBER"):
+        return Media(mime, pages=pdf_pages(decode_base64(data, _DOCUMENT_BYTES)), size=size)
+    width, height = image_size_base64(data) or (None, None)
+    return Media(mime, width, height, size=size)
 
 
 def image_size(data: bytes) -> Size | None:
@@ -29,6 +47,16 @@ def image_size(data: bytes) -> Size | None:
 def image_size_base64(data: str) -> Size | None:
     """`image_size` of base64 text, or of a `data:` URI. Only the first 64 KB are decoded. Never raises."""
     return image_size(decode_base64(data, _HEADER_BYTES))
+
+
+def pdf_pages(data: bytes) -> int | None:
+    """The number of pages of a PDF by a scan of its first 32 MB; None when they aren't to be seen (compressed)."""
+    head = data[:_DOCUMENT_BYTES]
+    if not head.startswith(b"%PDF"):
+        return None
+    if linearized := re.search(rb"/Linearized\b[^>]{0,200}?/N\s+(\d{1,6})\b", head[:2048]):
+        return int(linearized[1])
+    return len(re.findall(rb"/Type\s{0,4}/Page\b", head)) or None
 
 
 def decode_base64(text: str, limit: int) -> bytes:
