@@ -12,7 +12,7 @@ from typer.exceptions import Abort, TyperException
 from ctxctl import __version__
 from ctxctl.cli.commands import analyze, config, demo, list_
 from ctxctl.cli.io import ReaderGoneError, error_text, say
-from ctxctl.errors import CtxctlError, ExitCode
+from ctxctl.errors import CtxctlError, ExitCode, UsageError
 from ctxctl.registry import closest
 
 HELP = """Measure and manage the context window of LLM agents, from their transcript files.
@@ -29,7 +29,9 @@ app = typer.Typer(
     help=HELP,
     no_args_is_help=True,
     # panels and colours are for terminals; a pipe gets plain text
-    rich_markup_mode="rich" if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else None,
+    rich_markup_mode="rich"
+    if sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    else None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -62,12 +64,13 @@ def run(arguments: list[str]) -> int:
     as_json = "--json" in arguments
     try:
         status = app(arguments, prog_name="ctxctl", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return int(status or 0)
     except CtxctlError as error:
         return _report(error, as_json)
     except TyperException as error:
-        return _usage(error)
+        return _usage(error, as_json)
     except (ReaderGoneError, BrokenPipeError):
         return ExitCode.PIPE
     except (KeyboardInterrupt, Abort):
@@ -108,7 +111,7 @@ def _report(error: CtxctlError, as_json: bool) -> int:
     return error.exit_code
 
 
-def _usage(error: TyperException) -> int:
+def _usage(error: TyperException, as_json: bool) -> int:
     """Typer's own complaints, with a did-you-mean and where to look."""
     import re
 
@@ -128,5 +131,4 @@ def _usage(error: TyperException) -> int:
         say(message)
         return ExitCode.USAGE
     message = re.sub(r" (Did you mean .*|\(Possible options: .*\))$", "", message)
-    say(f"error: {message}\nhint: {hint}")
-    return ExitCode.USAGE
+    return _report(UsageError(message, hint=hint), as_json)

@@ -32,7 +32,10 @@ class Streams:
         self.verbosity = verbosity
 
     def payload(self, data: bytes | Iterable[bytes]) -> None:
-        """Write to stdout, in one piece or several. Raises ReaderGoneError when nobody reads any more."""
+        """Write to stdout, in one piece or several. Raises ReaderGoneError when nobody reads any more, and InputError
+        when it can't be written."""
+        if sys.stdout is None:
+            raise InputError("standard output is closed", hint="-o FILE writes to a file")
         try:
             sys.stdout.flush()
             buffer = getattr(sys.stdout, "buffer", None)
@@ -47,6 +50,9 @@ class Streams:
         except BrokenPipeError:
             _close_stdout()
             raise ReaderGoneError from None
+        except OSError as error:
+            _close_stdout()
+            raise InputError(f"standard output can't be written: {error.strerror or error}") from None
 
     def note(self, text: str, *, level: int = 0) -> None:
         """A line on stderr, unless quiet. level 1: only with -v."""
@@ -88,6 +94,8 @@ class Streams:
 
 def say(text: str) -> None:
     """A line on stderr, whatever its encoding can show; a closed stderr is not an error."""
+    if sys.stderr is None:
+        return
     encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
     with suppress(OSError, ValueError):
         sys.stderr.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
@@ -110,11 +118,11 @@ def can_show(text: str, file: Any) -> bool:
     return True
 
 
-def write_file(path: Path, data: bytes, *, force: bool, mode_of: str | None = None) -> None:
+def write_file(path: Path, data: bytes, *, force: bool, modes_of: Iterable[str] = ()) -> None:
     """Write a whole file or none: a temporary file in the same folder, then a rename.
 
-    force: whether an existing file may be replaced (a symbolic link keeps pointing to where it did). mode_of: a file
-    whose permissions bound those of the new one.
+    force: whether an existing file may be replaced (a symbolic link keeps pointing to where it did). modes_of: files
+    whose permissions bound those of a new one.
     """
     import tempfile
 
@@ -126,8 +134,9 @@ def write_file(path: Path, data: bytes, *, force: bool, mode_of: str | None = No
     mode = 0o666 & ~_umask()
     if target.exists():
         mode = stat.S_IMODE(target.stat().st_mode)
-    elif mode_of is not None and os.path.isfile(mode_of):
-        mode &= stat.S_IMODE(os.stat(mode_of).st_mode) | 0o600
+    for source in modes_of if not target.exists() else ():
+        if os.path.isfile(source):
+            mode &= stat.S_IMODE(os.stat(source).st_mode) | 0o600
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
     except OSError as error:
@@ -157,7 +166,7 @@ class Progress:
     def __init__(self, streams: Streams, label: str) -> None:
         self._shown = False
         self._label = label
-        self._on = streams.verbosity >= 0 and bool(sys.stderr.isatty())
+        self._on = streams.verbosity >= 0 and sys.stderr is not None and bool(sys.stderr.isatty())
         self._start = time.monotonic()
 
     def __enter__(self) -> Callable[[int, int | None], None] | None:

@@ -16,6 +16,7 @@ MARKERS = re.compile(
     re.IGNORECASE,
 )
 SENTENCE = re.compile(r"[^\n.!?。！？]*(?:[.!?](?!\s|$)[^\n.!?。！？]*)*(?:[.!?。！？]+|\n|$)")
+STOP = re.compile(r"[.!?](?=\s)|[。！？\n]")
 KINDS = frozenset(("user_message", "system", "summary"))
 SCANNED = 200_000
 MOST_PER_BLOCK = 100
@@ -31,24 +32,22 @@ class Constraint:
 
 
 def sentences(text: str) -> list[str]:
-    """The constraint sentences of a text, in order, each once."""
+    """The constraint sentences of a text, in order, each once. Of a very long one nothing is taken."""
     found: dict[str, None] = {}
+    done = 0
     for match in MARKERS.finditer(text[:SCANNED]):
-        start = max(text.rfind("\n", 0, match.start()), *(_last_stop(text, match.start()),)) + 1
-        end = SENTENCE.match(text, match.start())
-        sentence = text[start : end.end() if end else match.end()].strip(" \t\r\n-*•>#")
-        if SHORTEST <= len(sentence) <= LONGEST:
+        if match.start() < done:
+            continue
+        around = text[max(done, match.start() - LONGEST) : match.start()]
+        start = match.start() - len(around) + max((m.end() for m in STOP.finditer(around)), default=0)
+        end = SENTENCE.match(text, match.start(), match.start() + LONGEST + 1)
+        done = end.end() if end is not None else match.end()
+        sentence = text[start:done].strip(" \t\r\n-*•>#")
+        if len(sentence.encode("utf-8", "replace")) >= SHORTEST and len(sentence) <= LONGEST:
             found[sentence] = None
             if len(found) >= MOST_PER_BLOCK:
                 break
     return list(found)
-
-
-def _last_stop(text: str, before: int) -> int:
-    """Position of the last sentence end before a position, -1 when there is none."""
-    window = text[max(0, before - LONGEST) : before]
-    last = max((m.start() for m in re.finditer(r"[.!?](?=\s)|[。！？]", window)), default=-1)
-    return last + max(0, before - LONGEST) if last >= 0 else -1
 
 
 class ConstraintFinder:

@@ -22,6 +22,7 @@ Json = Any
 FORMATS: Registry[type[Format]] = Registry("format", "ctxctl.formats", "ctxctl.formats")
 
 MOST_PER_CODE = 50
+DEEPEST = 5000
 
 
 class Diagnostics:
@@ -117,6 +118,12 @@ def dumps(value: Json) -> bytes:
         return orjson.dumps(value)
     except (TypeError, orjson.JSONEncodeError):
         import json
+        import sys
 
-        text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(limit, DEEPEST))  # orjson reads deeper than it writes
+        try:
+            text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+        finally:
+            sys.setrecursionlimit(limit)
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()

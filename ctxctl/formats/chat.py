@@ -144,7 +144,6 @@ class ConversationFormat(Format):
         self.users = 0
         self.assistants = 0
         self._conversations: list[dict[str, Any]] = []
-        self._line = self._index = 0
 
     def begin(self, line: int, id_: str | None = None) -> None:
         """A conversation starts."""
@@ -180,11 +179,7 @@ class ConversationFormat(Format):
         response_id: str | None = None,
     ) -> None:
         """Emit blocks that are not a message, such as tool definitions; numbered on within their record."""
-        if line != self._line:
-            self._line, self._index = line, 0
-        self._index += self.session.place(
-            items, role, self.thread, line, timestamp, turn=turn, response_id=response_id, index=self._index
-        )
+        self.session.place(items, role, self.thread, line, timestamp, turn=turn, response_id=response_id)
 
     def usage(self) -> tuple[Usage, ...]:
         """All calls; a subclass may correct them."""

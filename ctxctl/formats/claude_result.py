@@ -119,13 +119,15 @@ def _compactions(reader: ClaudeCode, live: Live) -> list[Compaction]:
 def _rewinds(reader: ClaudeCode, live: Live) -> list[Compaction]:
     """Each rewind as a point where the window fell back to what the new path shares with the old."""
     tree = reader.tree
+    session_calls = reader.session.threads[MAIN].calls
     found = []
     for fork in live.forks:
         head = fork.heads[-1]
         start = max((b.node for b in reader.boundaries if b.node < fork.node), default=-1)
         shared = [n for n in range(start + 1, fork.node + 1) if tree.flags[n] & MESSAGE and not live.dead[n]]
         kept = tuple(b for n in shared for b in _blocks(tree, n))
-        turn = 1 + max((tree.turn[n] for n in shared), default=0)
+        later = (tree.turn[n] for n in range(head, len(tree)) if tree.turn[n] and not tree.flags[n] & SIDE)
+        turn = next(later, session_calls + 1)
         found.append(Compaction(turn, tree.first[head], "rollback", tree.line[head], "rewind", kept=kept))
     return found
 

@@ -70,6 +70,7 @@ class Tree:
         self.count = array("i")
         self.turn = array("i")
         self.moved: dict[int, int] = {}
+        self.is_copy = False
 
     def __len__(self) -> int:
         return len(self.parent)
@@ -79,11 +80,13 @@ class Tree:
         answer) are set by the caller.
 
         A uuid that was seen before is a copy that the agent wrote again (kept messages after a compaction): the later
-        position counts.
+        position counts. `is_copy` tells whether the newest record is one.
         """
         node = len(self.parent)
         key = hash(uuid)
-        if (earlier := self._index.put(key, node)) != EMPTY:
+        earlier = self._index.put(key, node)
+        self.is_copy = earlier != EMPTY
+        if self.is_copy:
             self.moved[earlier] = node
         self._store_id(node, uuid)
         self.parent.append(node - 1 if parent is not None and parent == self._last else self._resolve(parent, node))

@@ -142,7 +142,7 @@ class Codex(Format):
             if type_ not in ("ghost_snapshot", "message", "reasoning", None):
                 self.diagnostics.add("info", "unknown_item", f"an item of type {type_!r}; kept, not counted", line)
             return
-        role = item.get("role")
+        role = _role(item)
         answer = type_ in ANSWERS or role == "assistant"
         turn = None
         if answer:
@@ -216,7 +216,7 @@ class Codex(Format):
     def _replaced(self, item: dict[str, Json], line: int, when: str | None) -> list[int]:
         """One item of a replacement history: an earlier message stays the block that it was, a new one is a summary."""
         parts = list(item_pieces(item))
-        role = item.get("role")
+        role = _role(item)
         earlier = self.known.get(hash((role, "".join(p.text for p in parts))))
         if earlier is not None:
             kept = list(range(earlier, earlier + len(parts)))
@@ -318,3 +318,8 @@ class Codex(Format):
             cwd=self.cwd,
             diagnostics=self.diagnostics.items(),
         )
+
+
+def _role(item: dict[str, Json]) -> str | None:
+    role = item.get("role")
+    return role if isinstance(role, str) else None

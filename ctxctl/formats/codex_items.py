@@ -42,7 +42,8 @@ def item_pieces(item: dict[str, Json]) -> Iterator[Piece]:
     if type_ in ("message", "agent_message"):
         yield from _message(item)
     elif type_ == "reasoning":
-        parts = [p for key in ("summary", "content") for p in (item.get(key) or []) if isinstance(p, dict)]
+        lists = [item[key] for key in ("summary", "content") if isinstance(item.get(key), list)]
+        parts = [p for found in lists for p in found if isinstance(p, dict)]
         texts = [p["text"] for p in parts if isinstance(p.get("text"), str)]
         yield Piece("thinking", "\n".join(texts))
     elif type_ in OUTPUTS:

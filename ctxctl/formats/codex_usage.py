@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ctxctl.formats.base import Diagnostics, Json
-from ctxctl.formats.session import Call, tokens_of
+from ctxctl.formats.session import LARGEST_COUNT, Call, tokens_of
 
 FIELDS = (
     "input_tokens",
@@ -57,7 +57,7 @@ class CodexUsage:
     def window_of(self, holder: dict[str, Json]) -> None:
         """Take over `model_context_window`, where stated."""
         value = holder.get("model_context_window")
-        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= LARGEST_COUNT:
             self.window = value
 
     def step(self, info: dict[str, Json], line: int, diagnostics: Diagnostics, *, inherited: bool) -> Spent | None:
@@ -85,8 +85,9 @@ class CodexUsage:
                 line,
             )
             return None
-        overflow = last is not None and last[TOTAL] == self.window and last[INPUT] == 0 and last[OUTPUT] == 0
-        self.context = stated[TOTAL] or stated[INPUT] + stated[OUTPUT]
+        # codex-rs `fill_to_context_window`: the counter is set to the window, its parts to zero
+        overflow = total is not None and total[TOTAL] == self.window and not total[INPUT] and not total[OUTPUT]
+        self.context = self.window if overflow else stated[TOTAL] or stated[INPUT] + stated[OUTPUT]
         return Spent(spent, self.context, overflow)
 
     @staticmethod

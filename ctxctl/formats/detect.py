@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from ctxctl.errors import InputError
 from ctxctl.formats.base import FORMATS, Format, Json
 
+HINT = "`ctxctl list formats` shows what it reads; `--from FORMAT` forces one"
+
 Rule = Callable[[dict[str, Json]], bool]
 
 
@@ -33,7 +35,13 @@ UNREAD: tuple[tuple[str, Rule], ...] = (
         ),
     ),
     ("an ATIF trajectory", lambda r: str(r.get("schema_version", "")).startswith("ATIF-v")),
-    ("a SWE-agent trajectory", lambda r: isinstance(r.get("history"), list) and "trajectory" in r),
+    (
+        "a SWE-agent trajectory",
+        lambda r: (
+            isinstance(r.get("history"), list)
+            and ("trajectory" in r or _any_item(r["history"], "message_type", "agent"))
+        ),
+    ),
     ("an OpenHands run", lambda r: isinstance(r.get("history"), list) or ("kind" in r and "llm_message" in r)),
     ("an Inspect log", _any("eval", "samples", "status")),
     ("a tau-bench result", _any("task_id", "traj", "reward")),
@@ -46,6 +54,18 @@ UNREAD: tuple[tuple[str, Rule], ...] = (
     ("a ShareGPT set", lambda r: isinstance(r.get("conversations"), list)),
     ("a Goose session", _any("working_dir", "message_count")),
 )
+
+
+def _any_item(items: list[Json], *keys: str) -> bool:
+    return any(isinstance(item, dict) and any(key in item for key in keys) for item in items[:50])
+
+
+def is_aider(lines: Sequence[bytes]) -> bool:
+    """Whether a file is an aider chat history: Markdown, so that no line of it need be JSON."""
+    if any(line.startswith(b"# aider chat started at ") for line in lines):
+        return True
+    asked = sum(line.startswith(b"#### ") for line in lines)
+    return asked > 2 and sum(line.startswith(b"> ") for line in lines) > 2
 
 
 def detect(records: Sequence[Json], path: str) -> type[Format]:
@@ -61,7 +81,7 @@ def detect(records: Sequence[Json], path: str) -> type[Format]:
             raise InputError(
                 f"this looks like {what}, which ctxctl does not read",
                 path=path,
-                hint="`ctxctl list formats` shows what it reads; `--from FORMAT` forces one",
+                hint=HINT,
             )
     for entry in known[len(specific) :]:
         if entry.sniff(records, path):
@@ -71,7 +91,7 @@ def detect(records: Sequence[Json], path: str) -> type[Format]:
     raise InputError(
         f"not a transcript format that ctxctl knows{found}",
         path=path,
-        hint="`ctxctl list formats` shows what it reads; `--from FORMAT` forces one",
+        hint=HINT,
     )
 
 

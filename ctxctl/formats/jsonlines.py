@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 
 import orjson
 
@@ -11,10 +12,16 @@ from ctxctl.formats.base import Diagnostics, Json
 
 BOM = b"\xef\xbb\xbf"
 LONE_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
-# A record starts with an object and a key; only starts whose value reaches the end of the line are accepted.
 START = re.compile(r'\{"[A-Za-z_$]{1,40}":')
+LONGEST_NUMBER = 4300
+"""Digits of a whole number; longer ones take quadratic time to convert, and Python refuses them."""
 
-_decoder = json.JSONDecoder()
+
+def _whole(digits: str) -> int | float:
+    return int(digits) if len(digits) <= LONGEST_NUMBER else float(digits)
+
+
+_decoder = json.JSONDecoder(parse_int=_whole)
 
 
 def parse_line(data: bytes, line: int, diagnostics: Diagnostics) -> list[Json]:
@@ -28,11 +35,11 @@ def parse_line(data: bytes, line: int, diagnostics: Diagnostics) -> list[Json]:
     except orjson.JSONDecodeError:
         pass
     text = data.strip()
+    if text.startswith(BOM):
+        text = text[3:].strip()
+        diagnostics.add("info", "bom", "byte order mark at the start of the line", line)
     if not text:
         return []
-    if text.startswith(BOM):
-        text = text[3:]
-        diagnostics.add("info", "bom", "byte order mark at the start of the line", line)
     if b"\x00" in text:
         bare = text.replace(b"\x00", b"").strip()
         if not bare:
@@ -78,25 +85,52 @@ def _slow(data: bytes, line: int, diagnostics: Diagnostics) -> list[Json]:
 
 
 def _salvage(text: str, position: int) -> tuple[Json, int, int] | None:
-    """The first whole object behind a cut one that runs to the end of the line: (value, start, end)."""
+    """The first whole record behind a cut one that runs to the end of the line: (value, start, end).
+
+    What stands right behind `[`, `:` or `,` is a part of the cut record and no record of its own. All attempts
+    together are bounded by the length of the line, since a hostile one could make each of them as long as itself.
+    """
+    budget = 4 * len(text) + 10_000
     for match in START.finditer(text, position + 1):
         start = match.start()
+        if text[max(0, start - 50) : start].rstrip()[-1:] in ("[", ":", ","):
+            continue
         try:
             value, end = _decoder.raw_decode(text, start)
-        except (json.JSONDecodeError, RecursionError):
-            continue
-        if not text[end:].strip():
-            return value, start, end
+        except json.JSONDecodeError as error:
+            budget -= error.pos - start
+        except RecursionError:
+            budget -= len(text) - start
+        else:
+            if end == len(text) or text[end:].isspace():
+                return value, start, end
+            budget -= end - start
+        if budget < 0:
+            return None
     return None
 
 
 def _has_surrogate(value: Json) -> bool:
-    if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            return True
+    return any(isinstance(text, str) and not _encodes(text) for text in _walk(value))
+
+
+def _encodes(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
         return False
-    if isinstance(value, dict):
-        return any(_has_surrogate(k) or _has_surrogate(v) for k, v in value.items())
-    return isinstance(value, list) and any(_has_surrogate(v) for v in value)
+    return True
+
+
+def _walk(value: Json) -> Iterator[Json]:
+    """All values and keys within a value, however deep."""
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, dict):
+            stack.extend(item)
+            stack.extend(item.values())
+        elif isinstance(item, list):
+            stack.extend(item)
+        else:
+            yield item

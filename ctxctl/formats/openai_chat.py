@@ -26,7 +26,10 @@ class OpenAIChat(ConversationFormat):
 
     @classmethod
     def sniff(cls, records: Sequence[Json], path: str) -> bool:
-        return any(is_conversation(messages_of(record)) for record in records)
+        return any(
+            is_conversation(messages_of(record)) or (isinstance(record, dict) and _answer(_response(record)))
+            for record in records
+        )
 
     def feed(self, record: Json, line: int) -> None:
         messages = messages_of(record)

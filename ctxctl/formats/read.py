@@ -11,7 +11,7 @@ import orjson
 
 from ctxctl.errors import InputError, NothingFoundError
 from ctxctl.formats.base import FORMATS, Diagnostics, Emit, Format, Json
-from ctxctl.formats.detect import detect
+from ctxctl.formats.detect import HINT, detect, is_aider
 from ctxctl.formats.jsonlines import BOM, parse_line
 from ctxctl.formats.streams import Progress, Stream, open_stream
 from ctxctl.model.block import Block
@@ -21,6 +21,7 @@ LOOK_AT = 50
 """Parseable records that detection looks at: the first ones may all be of types that say nothing."""
 
 STEP = 1 << 21
+LARGEST_DOCUMENT = 1 << 26
 
 
 def read(path: str, *, format_name: str | None = None, companions: bool = True) -> Transcript:
@@ -56,6 +57,8 @@ def scan(
         diagnostics = Diagnostics()
         head, rest, document = _head(stream, diagnostics, chosen)
         records = [value for line, _, values in head for value in values]
+        if chosen is None and is_aider([data for _, data, _ in head]):
+            raise InputError("this looks like an aider chat history, which ctxctl does not read", path=path, hint=HINT)
         if all(value == [] for value in records):
             raise _nothing_usable(path, diagnostics, records)
         if chosen is None:
@@ -95,15 +98,19 @@ def _head(stream: Stream, diagnostics: Diagnostics, chosen: type[Format] | None)
     else:
         if stream.truncated:
             raise InputError(f"the compressed stream is damaged: {stream.truncated}", path=stream.name)
-        if any(data.strip() for data in first):
+        if any(b"\x00" in data for data in first):
             raise InputError("no usable record: the file holds only NUL bytes", path=stream.name)
         raise NothingFoundError("the file is empty", path=stream.name)
     start = first[-1].removeprefix(BOM).lstrip()
     if start[:1] in (b"[", b"{") and not _is_json(start):
-        following = list(itertools.islice(lines, LOOK_AT))
-        whole = start[:1] == b"[" or not any(_is_object(data) for data in following)
-        if whole:
-            following.extend(lines)
+        # one document over several lines, or JSON lines whose first one is damaged: only the whole can tell
+        following, size = [], 0
+        for data in lines:
+            following.append(data)
+            size += len(data)
+            if size > LARGEST_DOCUMENT and start[:1] == b"{" and any(map(_is_object, following[:LOOK_AT])):
+                break
+        else:
             data = b"".join([*first, *following])
             value = _document(data, stream.name, diagnostics, len(following) + len(first))
             if value is not None:
@@ -233,5 +240,5 @@ def _nothing_usable(path: str, diagnostics: Diagnostics, records: list[Json]) ->
         f"no usable record{count}{detail}",
         path=path,
         line=bad[0].line if bad else None,
-        hint="`ctxctl list formats` shows what ctxctl reads",
+        hint=HINT,
     )

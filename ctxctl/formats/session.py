@@ -82,6 +82,7 @@ class Session:
         self.threads: dict[str, Thread] = {MAIN: Thread(MAIN)}
         self.models: dict[str, int] = {}
         self.prefix = ""
+        self._line = self._index = 0
 
     def thread(self, name: str) -> Thread:
         """The thread of that name, new when not seen before."""
@@ -112,7 +113,6 @@ class Session:
         *,
         turn: int | None = None,
         response_id: str | None = None,
-        index: int = 0,
     ) -> int:
         """Emit the pieces of one message; returns how many blocks they gave.
 
@@ -121,6 +121,9 @@ class Session:
         number = thread.calls + 1 if turn is None else turn
         self.messages += 1
         first = self.blocks
+        if line != self._line:
+            self._line, self._index = line, 0
+        index = self._index  # goes on where several messages stand on one line
         for item in items:
             kind, text, name, call_id, is_error, media, target = item
             if call_id is not None:
@@ -154,6 +157,7 @@ class Session:
             )
             index += 1
             self.blocks += 1
+        self._index = index
         return self.blocks - first
 
     def main_model(self) -> str | None:

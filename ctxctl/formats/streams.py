@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
 import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from ctxctl.errors import InputError
 
 BUFFER = 1 << 20
+CHUNK = 1 << 13
 GZIP = b"\x1f\x8b"
 ZSTD = b"\x28\xb5\x2f\xfd"
 NOT_TEXT = {
@@ -33,47 +33,113 @@ class Stream:
     def __init__(self, name: str, raw: BinaryIO, size: int | None) -> None:
         self.name = name
         self.size = size
-        self.truncated: str | None = None
         self._raw = raw
         buffered = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, raw), BUFFER)
         head = buffered.peek(16)[:16]
         for magic, what in NOT_TEXT.items():
             if head.startswith(magic):
                 raise InputError(f"this is {what}, not a transcript that ctxctl reads", path=name)
-        self.compressed = head.startswith((GZIP, ZSTD))
-        if head.startswith(GZIP):
-            self._data: BinaryIO = io.BufferedReader(gzip.GzipFile(fileobj=buffered, mode="rb"), BUFFER)
-        elif head.startswith(ZSTD):
-            import zstandard
-
-            reader = zstandard.ZstdDecompressor().stream_reader(buffered, read_across_frames=True)
-            self._data = io.BufferedReader(cast(io.RawIOBase, reader), BUFFER)
+        self._packed: _Packed | None = None
+        if head.startswith((GZIP, ZSTD)):
+            self._packed = _Packed(buffered, _inflate if head.startswith(GZIP) else _unpack)
+            self._data: BinaryIO = io.BufferedReader(self._packed, BUFFER)
         else:
             self._data = buffered
+
+    @property
+    def truncated(self) -> str | None:
+        """How a compressed stream ended that is cut or damaged, None when all is well."""
+        return self._packed.trouble if self._packed is not None else None
 
     def position(self) -> int:
         """Bytes of the file consumed so far, 0 for a pipe."""
         return self._raw.tell() if self.size is not None else 0
 
     def lines(self) -> Iterator[bytes]:
-        """Physical lines with their ends, split on 0x0A only. A compressed stream that ends early, or is damaged, ends
-        the iteration and is named in `truncated`."""
+        """Physical lines with their ends, split on 0x0A only. A compressed stream is read as far as it goes; how it
+        ended is told by `truncated`."""
         try:
             yield from self._data
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            self.truncated = str(error)
         except OSError as error:
             raise InputError(f"reading failed: {error.strerror or error}", path=self.name) from error
-        except Exception as error:
-            if type(error).__module__.split(".")[0] != "zstandard":
-                raise
-            self.truncated = str(error)
+
+
+class _Packed(io.RawIOBase):
+    """A compressed stream that gives out everything up to where it is cut or damaged, and says how it ended."""
+
+    def __init__(self, source: BinaryIO, unpack: Callable[[BinaryIO], Iterator[bytes]]) -> None:
+        self._pieces = unpack(source)
+        self._rest = memoryview(b"")
+        self.trouble: str | None = None
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._rest and self.trouble is None:
+            try:
+                piece = next(self._pieces, None)
+            except (EOFError, zlib.error) as error:
+                self.trouble = str(error)
+                return 0
+            except Exception as error:
+                if type(error).__module__.split(".")[0] != "zstandard":
+                    raise
+                self.trouble = str(error)
+                return 0
+            if piece is None:
+                return 0
+            self._rest = memoryview(piece)
+        size = min(len(buffer), len(self._rest))
+        buffer[:size] = self._rest[:size]
+        self._rest = self._rest[size:]
+        return size
+
+
+def _inflate(source: BinaryIO) -> Iterator[bytes]:
+    """The pieces of a gzip stream of one or more members; zero padding behind them is allowed (RFC 1952)."""
+    member, data = zlib.decompressobj(31), source.read(CHUNK)
+    started = True
+    while data:
+        piece = member.decompress(data, BUFFER)
+        if piece:
+            yield piece
+        if member.eof:
+            data = member.unused_data.lstrip(b"\x00") or source.read(CHUNK)
+            member, started = zlib.decompressobj(31), bool(data)
+        else:
+            data = member.unconsumed_tail or source.read(CHUNK)
+    if started:
+        yield member.flush()
+        raise EOFError("it stops before its end mark")
+
+
+def _unpack(source: BinaryIO) -> Iterator[bytes]:
+    """The pieces of a zstd stream of one or more frames."""
+    import zstandard
+
+    decompressor = zstandard.ZstdDecompressor()
+    frame, data = decompressor.decompressobj(), source.read(CHUNK)
+    started = True
+    while data:
+        piece = frame.decompress(data)
+        if piece:
+            yield piece
+        if frame.eof:
+            data = frame.unused_data or source.read(CHUNK)
+            frame, started = decompressor.decompressobj(), bool(data)
+        else:
+            data = source.read(CHUNK)
+    if started:
+        raise EOFError("it stops before its end mark")
 
 
 @contextmanager
 def open_stream(path: str) -> Iterator[Stream]:
     """The stream of a path, or of stdin for `-`. InputError when it can't be opened."""
     if path == "-":
+        if sys.stdin is None:
+            raise InputError("standard input is closed", path="-", hint="pipe a transcript in, or give a file")
         yield Stream("-", sys.stdin.buffer, None)
         return
     try:

@@ -36,7 +36,10 @@ class Gate:
     def text(self) -> str:
         """One line for people."""
         if self.value is None:
-            return f"{self.name} {self._shown(self.limit)} could not be checked: the window is unknown (give --window)"
+            why = "no model call" if self.name == "max-peak" else "nothing was reported since the compaction"
+            if self.name in ("fail-on", "max-utilization"):
+                why = "the window or what is in it is unknown (--window sets it)"
+            return f"{self.name} {self._shown(self.limit)} could not be checked: {why}"
         return f"{self.name} {self._shown(self.limit)}: it is {self._shown(self.value)}"
 
     def _shown(self, value: float | str) -> str:
@@ -81,7 +84,7 @@ def _gates(
             "max-utilization", max_utilization, utilization, utilization is not None and utilization <= max_utilization
         )
     if max_tokens is not None:
-        yield Gate("max-tokens", max_tokens, tokens or 0, (tokens or 0) <= max_tokens)
+        yield Gate("max-tokens", max_tokens, tokens, tokens is not None and tokens <= max_tokens)
     if max_peak is not None:
-        peak = analysis.peak.tokens if analysis.peak is not None else 0
-        yield Gate("max-peak", max_peak, peak, peak <= max_peak)
+        peak = analysis.peak.tokens if analysis.peak is not None else None
+        yield Gate("max-peak", max_peak, peak, peak is not None and peak <= max_peak)

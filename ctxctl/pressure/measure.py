@@ -62,15 +62,18 @@ def measure(
     live = transcript.live
     if chosen is not None:
         live = tuple(range(transcript.conversations[chosen].first, transcript.conversations[chosen].last))
-    for block in transcript.cleared:
-        estimates[block] = min(estimates[block], PLACEHOLDER_TOKENS)
     window = window_of(options.window, transcript, table)
     starts = frozenset(tally.turn[c.first] for c in transcript.conversations if c.first < len(tally))
     counted = [tokens + (curve.overhead or 0) for tokens in curve.at_call]
     pressure, spikes, events = pressure_of(transcript, window, options, counted, starts)
-    context = context_of(transcript, tally, curve, live, chosen)
     causes = Causes(tally, _thread_number(tally, transcript.main), estimates, (s.turn for s in spikes))
+    found = tuple(SpikeFound(s.turn, s.tokens, s.mean, s.ratio, causes.of(s.turn)) for s in spikes)
     everything = (b for b in range(len(tally)) if b not in transcript.superseded)
+    composition_all = compose(tally, estimates, everything, transcript.parts)
+    rows = tuple(_rows(transcript, tally, estimates, live)) if options.blocks else None
+    for block in transcript.cleared:  # from here on it is about the window now, where a placeholder stands for them
+        estimates[block] = min(estimates[block], PLACEHOLDER_TOKENS)
+    context = context_of(transcript, tally, curve, live, chosen)
     family = tally.family
     name = family.encoding if tally.is_exact() or family.name == "unknown" else f"{family.encoding} x {family.name}"
     calibration = curve.calibration
@@ -81,7 +84,7 @@ def measure(
         context,
         pressure,
         peak_of(pressure),
-        tuple(SpikeFound(s.turn, s.tokens, s.mean, s.ratio, causes.of(s.turn)) for s in spikes),
+        found,
         events,
         shape_of(pressure.tokens),
         (*transcript.diagnostics, *_notes(transcript, facts, window, context)),
@@ -94,12 +97,12 @@ def measure(
             family.block_bound,
         ),
         composition=compose(tally, estimates, live, transcript.parts, LARGEST),
-        composition_all=compose(tally, estimates, everything, transcript.parts),
+        composition_all=composition_all,
         attention=_attention(transcript, tally, curve, facts, window, options, live, context),
         blocks=len(tally) - len(transcript.superseded),
         turns=len(pressure),
         conversations=_conversations(transcript, estimates),
-        rows=tuple(_rows(transcript, tally, estimates, live)) if options.blocks else None,
+        rows=rows,
         goal=facts.goal.goals.get(transcript.main),
         watermark=options.pressure.watermark,
     )

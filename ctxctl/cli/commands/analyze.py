@@ -196,7 +196,7 @@ class _Run:
                 output,
                 data if isinstance(data, bytes) else b"".join(data),
                 force=force,
-                mode_of=good[0].path if good else None,
+                modes_of=[d.path for d in good],
             )
             self.streams.note(f"wrote {output}")
         else:
