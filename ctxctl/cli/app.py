@@ -24,11 +24,13 @@ How full was the window and when, what filled it, what did it cost? Start with
   ctxctl analyze SESSION.jsonl
 """
 
+# panels and colours are for terminals; a pipe gets plain text
+PRETTY = sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
 app = typer.Typer(
     name="ctxctl",
     help=HELP,
     no_args_is_help=True,
-    # panels and colours are for terminals; a pipe gets plain text
     rich_markup_mode="rich"
     if sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     else None,

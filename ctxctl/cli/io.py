@@ -6,7 +6,7 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from ctxctl.errors import CtxctlError, InputError, UsageError
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from ctxctl.reports.document import Report
 
+NARROWEST, WIDE = 20, 400
 QUIET_FOR = 0.8
 """Seconds of work before progress is shown."""
 
@@ -69,27 +70,44 @@ class Streams:
             return True
         return bool(stream.isatty()) and os.environ.get("TERM") != "dumb"
 
-    def console(self, file: Any = None) -> Console:
-        """A console for text. Without a terminal: no colour, no wrapping."""
+    def text(self, reports: Sequence[Report]) -> bytes:
+        """Reports as text for stdout: as wide as the terminal, in its encoding. Without a terminal: no colour, no
+        wrapping."""
+        import io
+
         from rich.console import Console
 
-        file = file or sys.stdout
-        terminal = bool(file.isatty()) if hasattr(file, "isatty") else False
-        colour = self.use_colour(file) if hasattr(file, "isatty") else False
-        columns = os.environ.get("COLUMNS", "")
-        width = None if terminal else (int(columns) if columns.isdigit() and int(columns) >= 20 else 400)
-        return Console(
-            file=file,
+        from ctxctl.reports.text import render
+
+        terminal = sys.stdout is not None and sys.stdout.isatty()
+        colour = sys.stdout is not None and self.use_colour(sys.stdout)
+        encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+        memory = io.StringIO()
+        console = Console(
+            file=memory,
             force_terminal=colour,
             no_color=not colour,
-            color_system="auto" if colour and terminal else ("256" if colour else None),
-            width=width,
+            color_system=("auto" if terminal else "256") if colour else None,
+            width=self._width(terminal),
             highlight=False,
             emoji=False,
             markup=False,
-            soft_wrap=False,
             legacy_windows=False,
         )
+        render(reports, console, unicode=can_show("█┤▼…", encoding), verbose=self.verbosity > 0)
+        lines = memory.getvalue().split("\n")
+        return "\n".join(lines if colour else [line.rstrip() for line in lines]).encode(encoding, "replace")
+
+    @staticmethod
+    def _width(terminal: bool) -> int:
+        columns = os.environ.get("COLUMNS", "")
+        if columns.isdigit() and int(columns) > 0:
+            return max(NARROWEST, int(columns))
+        if not terminal:
+            return WIDE
+        import shutil
+
+        return max(NARROWEST, shutil.get_terminal_size().columns)
 
 
 def say(text: str) -> None:
@@ -109,10 +127,10 @@ def _close_stdout() -> None:
         os.dup2(devnull, sys.stdout.fileno())
 
 
-def can_show(text: str, file: Any) -> bool:
-    """Whether a stream's encoding has these characters."""
+def can_show(text: str, encoding: str) -> bool:
+    """Whether an encoding has these characters."""
     try:
-        text.encode(getattr(file, "encoding", None) or "utf-8")
+        text.encode(encoding)
     except (UnicodeEncodeError, LookupError):
         return False
     return True

@@ -18,16 +18,24 @@ class Goal:
 
 
 class GoalFinder:
-    """The first message that a human typed in a thread states the task; the newest one is the current request."""
+    """The first message that a human typed in a thread states the task; the newest one is the current request.
+
+    Readers count an exchange for each typed prompt, so what a client wrote in the user's place belongs to none or to
+    an earlier one.
+    """
 
     def __init__(self) -> None:
         self.goals: dict[str, Goal] = {}
         self.current: dict[str, Goal] = {}
+        self._exchange: dict[str, int] = {}
 
     def see(self, block: Block, number: int) -> None:
         """Take a block; only user messages matter."""
         if block.kind != "user_message" or not block.text.strip():
             return
+        if block.exchange <= self._exchange.get(block.thread, 0):
+            return
+        self._exchange[block.thread] = block.exchange
         goal = Goal(number, block.text[:LONGEST])
         self.goals.setdefault(block.thread, goal)
         self.current[block.thread] = goal

@@ -40,7 +40,7 @@ class Spent:
         call.reasoning = n[REASONING]
         call.context = self.context
         call.damaged = self.context is None
-        call.reported = True
+        call.reported = not self.overflow
         call.line = line
 
 
@@ -76,12 +76,11 @@ class CodexUsage:
             self.context = last[TOTAL] if last else self.context
             return None
         stated = last if last is not None else spent
-        if self.window is not None and (stated[TOTAL] > self.window or spent[INPUT] > self.window):
+        if self.window is not None and last is not None and last[TOTAL] > self.window:
             diagnostics.add(
                 "warning",
                 "impossible_usage",
-                f"{max(stated[TOTAL], spent[TOTAL]):,} tokens in one request, more than the window of"
-                f" {self.window:,}: left out",
+                f"{last[TOTAL]:,} tokens in one request, more than the window of {self.window:,}: left out",
                 line,
             )
             return None

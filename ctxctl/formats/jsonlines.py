@@ -13,6 +13,10 @@ from ctxctl.formats.base import Diagnostics, Json
 BOM = b"\xef\xbb\xbf"
 LONE_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 START = re.compile(r'\{"[A-Za-z_$]{1,40}":')
+RECORD_TYPES = frozenset(
+    ("user", "assistant", "system", "progress", "attachment", "summary", "file-history-snapshot", "queue-operation")
+)
+BLANK = re.compile(r"\s*\Z")
 LONGEST_NUMBER = 4300
 """Digits of a whole number; longer ones take quadratic time to convert, and Python refuses them."""
 
@@ -87,27 +91,31 @@ def _slow(data: bytes, line: int, diagnostics: Diagnostics) -> list[Json]:
 def _salvage(text: str, position: int) -> tuple[Json, int, int] | None:
     """The first whole record behind a cut one that runs to the end of the line: (value, start, end).
 
-    What stands right behind `[`, `:` or `,` is a part of the cut record and no record of its own. All attempts
-    together are bounded by the length of the line, since a hostile one could make each of them as long as itself.
+    What stands right behind `[`, `:` or `,` is most likely a part of the cut record: it must look like a record, not
+    like a content block or a message within one. All attempts together are bounded by the length of the line, since a hostile one could make each of them as long as itself.
     """
     budget = 4 * len(text) + 10_000
     for match in START.finditer(text, position + 1):
         start = match.start()
-        if text[max(0, start - 50) : start].rstrip()[-1:] in ("[", ":", ","):
-            continue
+        within = text[max(0, start - 50) : start].rstrip()[-1:] in ("[", ":", ",")
         try:
             value, end = _decoder.raw_decode(text, start)
         except json.JSONDecodeError as error:
-            budget -= error.pos - start
+            budget -= error.pos  # not from `start`: making the error counts the line ends from the text's start
         except RecursionError:
             budget -= len(text) - start
         else:
-            if end == len(text) or text[end:].isspace():
+            if BLANK.match(text, end) and (not within or _is_record(value)):
                 return value, start, end
             budget -= end - start
         if budget < 0:
             return None
     return None
+
+
+def _is_record(value: Json) -> bool:
+    """Whether an object is a whole record of an agent's log, by its envelope."""
+    return value.get("type") in RECORD_TYPES or {"timestamp", "type", "payload"} <= value.keys()
 
 
 def _has_surrogate(value: Json) -> bool:

@@ -41,10 +41,12 @@ class OpenAIChat(ConversationFormat):
         id_ = next((v for k in ("custom_id", "id") if isinstance(v := head.get(k), str)), None)
         self.id = self.id or id_
         self.model = body["model"] if isinstance(body.get("model"), str) else self.model
+        response = _response(head)
+        answered_by = response.get("model")
+        self.model = answered_by if isinstance(answered_by, str) else self.model
         self.begin(line, id_)
         if isinstance(body.get("tools"), list) and body["tools"]:
             self.place([Piece("tool_definitions", dumps(body["tools"]).decode())], "system", line)
-        response = _response(head)
         last: Call | None = None
         for position, message in enumerate([*messages, *_answer(response)], 1):
             if isinstance(message, dict):

@@ -38,7 +38,7 @@ class Gate:
         if self.value is None:
             why = "no model call" if self.name == "max-peak" else "nothing was reported since the compaction"
             if self.name in ("fail-on", "max-utilization"):
-                why = "the window or what is in it is unknown (--window sets it)"
+                why = "the window is unknown, or nothing is in it yet (--window sets it)"
             return f"{self.name} {self._shown(self.limit)} could not be checked: {why}"
         return f"{self.name} {self._shown(self.limit)}: it is {self._shown(self.value)}"
 

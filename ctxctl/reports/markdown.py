@@ -62,6 +62,6 @@ def _table(table: Table) -> Iterator[str]:
 def _text(text: str) -> str:
     """Text from a transcript must not become markup."""
     clean = " ".join(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").split())
-    for mark in "\\|<>[]*_":
+    for mark in "\\`|<>[]*_":
         clean = clean.replace(mark, f"\\{mark}")
     return clean

@@ -14,8 +14,10 @@ import msgspec
 import yaml
 
 from ctxctl.errors import ConfigError
+from ctxctl.model.limits import ModelTable
 from ctxctl.registry import closest
 from ctxctl.settings import yamlfile
+from ctxctl.settings.models import load_models, merge
 from ctxctl.settings.paths import project_file, user_file
 from ctxctl.settings.schema import SECTION_ALIASES, Settings, canonical, section_type
 from ctxctl.settings.sizes import size
@@ -24,6 +26,8 @@ PREFIX = "CTXCTL_"
 NOT_SETTINGS = frozenset(("CTXCTL_TOKENIZER", "CTXCTL_CONFIG"))
 AT = re.compile(r" - at (?P<key>`?key`? in )?`\$(?P<path>[^`]*)`$")
 KEY = re.compile(r"\.([A-Za-z_]\w*)|\[(\d+|\.\.\.)\]")
+
+FILE_AND_LINE = re.compile(r"file (.+):(\d+)$")
 
 Keys = tuple[Any, ...]
 
@@ -105,7 +109,27 @@ def validate(path: Path) -> Settings:
     """The settings of one file alone, over the defaults; ConfigError when it is refused."""
     layer = _file(path, "settings file")
     _check(layer)
-    return _convert(layer.tree, layer)
+    settings = _convert(layer.tree, layer)
+    _, line = layer.where(("models",))
+    model_table(Loaded(settings, {("models",): f"settings file {path}:{line or 1}"}, (path,)))
+    return settings
+
+
+def model_table(loaded: Loaded) -> ModelTable:
+    """The shipped model table with the rows of the settings laid over it; ConfigError for a row that is refused."""
+    table = load_models()
+    if not loaded.settings.models:
+        return table
+    try:
+        return merge(table, loaded.settings.models)
+    except ValueError as error:
+        place = FILE_AND_LINE.search(loaded.origins.get(("models",), ""))
+        raise ConfigError(
+            str(error),
+            path=place[1] if place else None,
+            line=int(place[2]) if place else None,
+            hint="`ctxctl list models -v` shows the columns",
+        ) from None
 
 
 def _file(path: Path, name: str) -> _Layer:
@@ -130,10 +154,15 @@ def _environment(environment: Mapping[str, str]) -> _Layer:
         keys = name.removeprefix(PREFIX).lower().split("__")
         try:
             value = yaml.load(environment[name], Loader=yamlfile.LOADER)
-        except yaml.YAMLError:
+            _put(layer.tree, keys, value)
+        except (yaml.YAMLError, ValueError):
             raise ConfigError(f"{name}: {environment[name]!r} is not a value") from None
-        _put(layer.tree, keys, value)
-    layer.tree = canonical(layer.tree)
+        except TypeError:
+            raise ConfigError(f"{name}: another variable sets the whole section", hint="unset one of them") from None
+    try:
+        layer.tree = canonical(layer.tree)
+    except ValueError as error:
+        raise ConfigError(f"environment: {error}") from None
     return layer
 
 
@@ -148,6 +177,8 @@ def _flags(overrides: Mapping[str, Any]) -> _Layer:
 def _put(tree: dict[Any, Any], keys: list[str], value: Any) -> None:
     for key in keys[:-1]:
         tree = tree.setdefault(key, {})
+    if not isinstance(tree, dict) or isinstance(tree.get(keys[-1]), dict):
+        raise TypeError(keys)
     tree[keys[-1]] = value
 
 
@@ -192,8 +223,10 @@ def _convert(tree: dict[Any, Any], layer: _Layer) -> Settings:
             path.append(name or (int(index) if index.isdigit() else index))
         reason = AT.sub("", text).replace("`", "")
         at = tuple(path)
-        if at and at[-1] == "...":  # some entry of a free mapping
-            at = _offender(tree, at[:-1], reason, key=bool(match and match["key"]))
+        if match and match["key"]:
+            at = _offender(tree, at, reason)
+        elif at and at[-1] == "...":  # some entry of a free mapping
+            at = _offender(tree, at[:-1], reason)
         value = at[-1] if match and match["key"] else _at(tree, at)
         hint = None
         if "enum value" in reason and (choices := _choices(at)):
@@ -207,7 +240,7 @@ def _convert(tree: dict[Any, Any], layer: _Layer) -> Settings:
         raise _error(layer, at, reason[:1].lower() + reason[1:], hint) from None
 
 
-def _offender(tree: Any, path: Keys, reason: str, *, key: bool) -> Keys:
+def _offender(tree: Any, path: Keys, reason: str) -> Keys:
     """The entry of a free mapping that a message without a key is about."""
     mapping = _at(tree, path)
     for name, value in mapping.items() if isinstance(mapping, dict) else ():

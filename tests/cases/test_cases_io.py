@@ -79,8 +79,11 @@ def test_a_small_compressed_file_that_ends_early_is_not_empty(
     whole = PACK[suffix](session)
     for length in (5, len(whole) // 2, len(whole) - 5, len(whole) - 1):
         done = within("analyze", "--json", save(whole[:length], f"t.jsonl.{suffix}"))
-        assert (done.status, done.out) == (3, b""), done.err
         assert "empty" not in done.err and "compress" in done.err
+        if done.status == 0:  # something of it could be read
+            assert done.result["transcript"]["complete"] is False and done.result["transcript"]["records"] > 0
+        else:
+            assert (done.status, done.out) == (3, b""), done.err
     assert within("analyze", "--json", save(PACK[suffix](b""), f"t.jsonl.{suffix}")).status == 6
 
 

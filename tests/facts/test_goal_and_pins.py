@@ -16,8 +16,8 @@ from ctxctl.facts.pins import Pin, PinFinder, spans
 from ctxctl.model.block import KINDS, Block, Source
 
 
-def block(kind: str, text: str, *, line: int = 1, thread: str = "main") -> Block:
-    return Block(f"{line}.0", kind, "user", text, 1, 1, Source(line), thread=thread)
+def block(kind: str, text: str, *, line: int = 1, thread: str = "main", exchange: int = 1) -> Block:
+    return Block(f"{line}.0", kind, "user", text, 1, exchange, Source(line), thread=thread)
 
 
 def test_the_first_message_states_the_goal_and_the_newest_the_task() -> None:
@@ -25,7 +25,7 @@ def test_the_first_message_states_the_goal_and_the_newest_the_task() -> None:
     texts = ["You are kind.", "  \n", "Fix the login.", "A helper's task.", "And the logout."]
     kinds = ["system", "user_message", "user_message", "user_message", "user_message"]
     for n, (kind, text) in enumerate(zip(kinds, texts, strict=True)):
-        finder.see(block(kind, text, thread="helper" if "helper" in text else "main"), n)
+        finder.see(block(kind, text, thread="helper" if "helper" in text else "main", exchange=n), n)
     assert {name: (g.block, g.text) for name, g in finder.goals.items()} == {
         "main": (2, "Fix the login."),
         "helper": (3, "A helper's task."),

@@ -4,9 +4,9 @@
 
 blocks: id, kind, role, turn, exchange, tool, thread, first 40 characters. live, cleared, superseded, failed: block ids.
 usage: turn, thread, input, output, cache read, cache write, reasoning, context, line, and "unreported".
-compactions: kind, turn, line, trigger, before, after, kept blocks, cleared blocks. branches: leaf, live, messages, turns.
-conversations: line, id, messages, blocks. overflows: turn, line. dropped: block, blocks that leave before it.
-order is compared where the case states it.
+compactions: kind, turn, line, trigger, before, after, kept blocks, cleared blocks.
+branches: leaf, live, messages, turns. conversations: line, id, messages, blocks. overflows: turn, line.
+dropped: block, and the blocks that leave the window before it. order is compared where the case states it.
 """
 
 from __future__ import annotations
@@ -25,6 +25,10 @@ from ctxctl.model.usage import total_usage
 GOLDEN = Path(__file__).parent / "golden"
 EXPECTED = sorted(GOLDEN.glob("*/*.expect.json"))
 ENDINGS = (".jsonl", ".traj.json", ".json", ".jsonl.zst")
+LISTS = (
+    *("blocks", "live", "cleared", "superseded", "failed", "media", "usage", "costs"),
+    *("compactions", "branches", "overflows", "conversations", "dropped", "diagnostics"),
+)
 COUNTS = ("records", "exchanges", "errors", "unreachable", "inherited")
 
 
@@ -79,13 +83,7 @@ def facts(t: Transcript) -> dict[str, Any]:
 
 def completed(expected: dict[str, Any]) -> dict[str, Any]:
     """A golden file with what it leaves out."""
-    empty: dict[str, Any] = {
-        name: []
-        for name in (
-            "blocks live cleared superseded failed media usage costs compactions branches overflows conversations"
-            " dropped diagnostics"
-        ).split()
-    }
+    empty: dict[str, Any] = {name: [] for name in LISTS}
     plain = {"id": None, "main": "main", "model": None, "window": None, "threads": ["main"], "complete": True}
     counts = dict.fromkeys((*COUNTS, "user", "assistant", "sidechain"), 0)
     return empty | plain | {"stated": {}} | expected | {"counts": counts | expected.get("counts", {})}

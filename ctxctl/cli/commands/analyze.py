@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,8 +11,8 @@ import typer
 
 from ctxctl.cli import options as opt
 from ctxctl.cli.inputs import Inputs, resolve
-from ctxctl.cli.io import Progress, Streams, can_show, error_text, write_file
-from ctxctl.errors import ConfigError, CtxctlError, ExitCode, InputError, NothingFoundError, UsageError
+from ctxctl.cli.io import Progress, Streams, error_text, write_file
+from ctxctl.errors import CtxctlError, ExitCode, InputError, NothingFoundError, UsageError
 
 
 class TokensFrom(StrEnum):
@@ -127,16 +126,11 @@ class _Run:
     def __init__(
         self, inputs: Inputs, form: opt.OutputFormat, streams: Streams, gates: _Gates, window: int | None, config: Any
     ) -> None:
-        from ctxctl.settings.load import load
-        from ctxctl.settings.models import load_models, merge
+        from ctxctl.settings.load import load, model_table
 
         self.inputs, self.form, self.streams, self.gates = inputs, form, streams, gates
         self.loaded = load(config, overrides={"max_context_tokens": window})
-        table = load_models()
-        try:
-            self.table = merge(table, self.loaded.settings.models) if self.loaded.settings.models else table
-        except ValueError as error:
-            raise ConfigError(str(error), hint="`ctxctl list models -v` shows the columns") from None
+        self.table = model_table(self.loaded)
 
     def go(self, from_: str | None, reported: bool, subagents: bool, blocks: bool, output: Any, force: bool) -> int:
         from ctxctl.formats import FORMATS
@@ -276,22 +270,13 @@ class _Run:
 
     def _text(self, done: list[_Done], reports: list[Any], skipped: list[tuple[str, str]]) -> bytes:
         from ctxctl.reports.build.overview import overview_report
-        from ctxctl.reports.text import render
 
         if not self.inputs.single:
             pairs = [(d.analysis, d.cost) for d in done if d.analysis is not None]
             overview = overview_report(pairs, sum(1 for d in done if d.error is not None), skipped, self.table.date)
             # a report per file is too much to read for many files: the overview has a line for each
             reports = [*reports, overview] if len(reports) <= 3 else [overview]
-        console = self.streams.console()
-        unicode = can_show("█┤▼", sys.stdout)
-        with console.capture() as capture:
-            render(reports, console, unicode=unicode, verbose=self.streams.verbosity > 0)
-        text = capture.get()
-        if not console.is_terminal:
-            text = "\n".join(line.rstrip() for line in text.split("\n"))
-        encoding = sys.stdout.encoding or "utf-8"
-        return text.encode(encoding, "replace")
+        return self.streams.text(reports)
 
 
 def _error_of(entry: dict[str, Any]) -> dict[str, Any]:

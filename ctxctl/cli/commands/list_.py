@@ -64,11 +64,7 @@ def _models() -> list[dict[str, Any]]:
 
 
 def _print(what: What, rows: list[dict[str, Any]], streams: Streams, verbose: bool) -> None:
-    import sys
-
-    from ctxctl.cli.io import can_show
     from ctxctl.reports.document import Column, Report, Table
-    from ctxctl.reports.text import render
 
     if what is What.formats:
         table = Table(
@@ -89,13 +85,7 @@ def _print(what: What, rows: list[dict[str, Any]], streams: Streams, verbose: bo
             tuple((row["name"], *(_cell(row[c]) for c in columns)) for row in rows),
             "windows and output in tokens, prices in USD per million tokens" + ("" if verbose else "; -v shows more"),
         )
-    console = streams.console()
-    with console.capture() as capture:
-        render(
-            [Report("list", f"ctxctl list {what.value}", tables=(table,))], console, unicode=can_show("█", sys.stdout)
-        )
-    text = "\n".join(line.rstrip() for line in capture.get().split("\n"))
-    streams.payload(text.encode(sys.stdout.encoding or "utf-8", "replace"))
+    streams.payload(streams.text([Report("list", f"ctxctl list {what.value}", tables=(table,))]))
 
 
 def _cell(value: Any) -> str:

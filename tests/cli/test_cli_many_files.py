@@ -1,0 +1,142 @@
+"""`ctxctl analyze` over several files, folders and globs: one result per file, and a total."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, golden: Path) -> Path:
+    """Two sessions (one with a helper), a damaged file, and things that are no transcripts."""
+    runs = tmp_path / "runs"
+    (runs / "deep").mkdir(parents=True)
+    claude = golden / "claude-code"
+    shutil.copy(claude / "split_lines.jsonl", runs / "a.jsonl")
+    other = (claude / "subagents_new.jsonl").read_bytes().replace(b'"id":"msg_', b'"id":"msg_other_')
+    (runs / "deep" / "subagents_new.jsonl").write_bytes(other)
+    shutil.copytree(claude / "subagents_new", runs / "deep" / "subagents_new")
+    (runs / "package.json").write_text('{"name": "x", "version": "1"}', encoding="utf-8")
+    (runs / "empty.jsonl").write_bytes(b"")
+    (runs / "readme.md").write_text("not looked at", encoding="utf-8")
+    (runs / ".hidden").mkdir()
+    shutil.copy(claude / "split_lines.jsonl", runs / ".hidden" / "h.jsonl")
+    return runs
+
+
+def test_a_folder(ctxctl: Run, folder: Path) -> None:
+    done = ctxctl("analyze", "--json", "runs")
+    assert done.code == 0
+    result = done.result()
+    assert [f["path"] for f in result["files"]] == ["runs/a.jsonl", "runs/deep/subagents_new.jsonl"]
+    assert sorted(s["path"] for s in result["skipped"]) == ["runs/empty.jsonl", "runs/package.json"]
+    total = result["total"]
+    assert (total["files"], total["failed"], total["skipped"]) == (2, 0, 2)
+    assert total["usage"]["total"] == sum(f["result"]["usage"]["total"] for f in result["files"])
+    assert total["peak"] == 9_375 and total["turns"] == 4
+    assert "skipped 2 files" in done.err
+    assert "runs/package.json" in ctxctl("analyze", "--json", "-v", "runs").err
+
+
+def test_one_file_of_a_folder_is_still_a_list(ctxctl: Run, folder: Path) -> None:
+    result = ctxctl("analyze", "--json", "runs/deep").result()
+    assert len(result["files"]) == 1 and result["total"]["files"] == 1
+
+
+def test_several_files(ctxctl: Run, folder: Path, golden: Path) -> None:
+    other = golden / "codex" / "rollback.jsonl"
+    result = ctxctl("analyze", "--json", "runs/a.jsonl", other, "runs/a.jsonl").result()
+    assert [f["path"] for f in result["files"]] == ["runs/a.jsonl", str(other)]
+    assert result["total"]["usage"]["requests"] == 5
+
+
+def test_a_glob(ctxctl: Run, folder: Path) -> None:
+    result = ctxctl("analyze", "--json", "runs/**/*.jsonl")
+    assert result.code == 3  # the glob names the empty file itself
+    assert [("error" in f) for f in result.result()["files"]].count(True) == 1
+    nothing = ctxctl("analyze", "none/*.jsonl")
+    assert (nothing.code, nothing.out) == (6, "") and "no file matches" in nothing.err
+
+
+def test_files_that_fail_do_not_stop_the_others(ctxctl: Run, folder: Path) -> None:
+    done = ctxctl("analyze", "--json", "runs/a.jsonl", "runs/none.jsonl")
+    assert done.code == 3
+    good, bad = done.result()["files"]
+    assert "result" in good and "result" not in bad
+    assert bad["error"]["code"] == "input" and "no such file" in bad["error"]["message"]
+    assert done.result()["total"]["failed"] == 1 and done.result()["total"]["files"] == 2
+    assert "error: runs/none.jsonl: no such file" in done.err
+
+
+def test_a_gate_yields_to_a_failure(ctxctl: Run, folder: Path) -> None:
+    assert ctxctl("analyze", "--max-tokens", "1", "runs").code == 1
+    assert ctxctl("analyze", "--max-tokens", "1", "runs/a.jsonl", "runs/none.jsonl").code == 3
+
+
+def test_gates_name_their_file(ctxctl: Run, folder: Path) -> None:
+    done = ctxctl("analyze", "--json", "--max-tokens", "1000", "runs")
+    assert done.code == 1
+    assert "failed: runs/a.jsonl: max-tokens" in done.err and done.err.count("failed: ") == 1
+    assert [f["result"]["gates"][0]["ok"] for f in done.result()["files"]] == [False, True]
+
+
+def test_folders_without_a_transcript(ctxctl: Run, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "bare").mkdir()
+    done = ctxctl("analyze", "bare")
+    assert (done.code, done.out) == (6, "") and done.err.startswith("error: bare")
+    (tmp_path / "bare" / "x.json").write_text('{"a": 1}', encoding="utf-8")
+    done = ctxctl("analyze", "--json", "bare")
+    assert (done.code, done.out) == (6, "")
+
+
+def test_a_damaged_file_in_a_folder_is_a_failure(ctxctl: Run, folder: Path) -> None:
+    (folder / "bad.jsonl").write_bytes(b'{"type":"user","mess\n{"type":"us\n')
+    done = ctxctl("analyze", "--json", "runs")
+    assert done.code == 3
+    assert [f["path"] for f in done.result()["files"] if "error" in f] == ["runs/bad.jsonl"]
+
+
+def test_jsonl_has_a_line_per_file(ctxctl: Run, folder: Path) -> None:
+    done = ctxctl("analyze", "--output-format", "jsonl", "runs/a.jsonl", "runs/none.jsonl")
+    first, second = (json.loads(line) for line in done.out.splitlines())
+    assert first["path"] == "runs/a.jsonl" and first["result"]["peak"]["tokens"] == 9_375
+    assert second["path"] == "runs/none.jsonl" and second["error"]["code"] == "input"
+
+
+def test_csv_and_markdown_and_text_of_several(ctxctl: Run, folder: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(ctxctl("analyze", "--output-format", "csv", "runs").out)))
+    assert {r["path"] for r in rows} == {"runs/a.jsonl", "runs/deep/subagents_new.jsonl"} and len(rows) == 4
+    assert ctxctl("analyze", "--output-format", "markdown", "runs").out.count("\n# ") == 1
+    text = ctxctl("analyze", "runs").out
+    assert "2 transcripts" in text and "a.jsonl" in text and "9.38k" in text
+
+
+def test_calls_copied_into_another_session_count_once(ctxctl: Run, tmp_path: Path, golden: Path) -> None:
+    data = (golden / "claude-code" / "split_lines.jsonl").read_bytes()
+    (tmp_path / "a.jsonl").write_bytes(data)
+    (tmp_path / "b.jsonl").write_bytes(data.replace(b'"sessionId":"split_lines"', b'"sessionId":"resumed"'))
+    total = ctxctl("analyze", "--json", "a.jsonl", "b.jsonl").result()["total"]
+    assert total["copied_calls"] == 2
+    assert (total["usage"]["requests"], total["usage"]["total"]) == (2, 9_103 + 265 + 9_375 + 12)
+
+
+def test_samples(ctxctl: Run, samples: Path) -> None:
+    done = ctxctl("analyze", "--json", samples)
+    assert done.code == 0 and len(done.result()["files"]) == 5
+    assert {f["result"]["transcript"]["format"] for f in done.result()["files"]} == {
+        "claude-code",
+        "codex",
+        "openai-chat",
+        "anthropic-messages",
+        "mini-swe-agent",
+    }
+    assert "5 transcripts" in ctxctl("analyze", samples).out
