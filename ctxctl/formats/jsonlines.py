@@ -92,7 +92,8 @@ def _salvage(text: str, position: int) -> tuple[Json, int, int] | None:
     """The first whole record behind a cut one that runs to the end of the line: (value, start, end).
 
     What stands right behind `[`, `:` or `,` is most likely a part of the cut record: it must look like a record, not
-    like a content block or a message within one. All attempts together are bounded by the length of the line, since a hostile one could make each of them as long as itself.
+    like a content block or a message within one. All attempts together are bounded by the length of the line, since a
+    hostile one could make each of them as long as itself.
     """
     budget = 4 * len(text) + 10_000
     for match in START.finditer(text, position + 1):
