@@ -96,4 +96,5 @@ def _reported(path: str, table: ModelTable, options: AnalysisOptions, progress: 
         (*transcript.diagnostics, note),
         turns=len(pressure),
         watermark=options.pressure.watermark,
+        act_from=options.act_from,
     )

@@ -105,6 +105,7 @@ def measure(
         rows=rows,
         goal=facts.goal.goals.get(transcript.main),
         watermark=options.pressure.watermark,
+        act_from=options.act_from,
     )
 
 

@@ -102,7 +102,8 @@ class ConversationRow:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """One transcript, measured. What needs the text of every line is None when only usage was read."""
+    """One transcript, measured. What needs the text of every line is None when only usage was read. act_from:
+    utilization from which on something should be done."""
 
     transcript: Transcript
     window: WindowSize
@@ -126,6 +127,7 @@ class Analysis:
     rows: tuple[BlockRow, ...] | None = field(default=None, repr=False)
     goal: Goal | None = None
     watermark: float = 0.5
+    act_from: float = 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,3 +141,8 @@ class AnalysisOptions:
     reported_only: bool = False
     companions: bool = True
     blocks: bool = False
+
+    @property
+    def act_from(self) -> float:
+        """Utilization from which on something should be done: the orange threshold or the watermark."""
+        return self.thresholds.orange if self.pressure.act_at == "orange" else self.pressure.watermark

@@ -132,6 +132,13 @@ def test_what_is_unknown_is_refused(tmp_path: Path, text: str) -> None:
     assert caught.value.path == str(path)
 
 
+def test_a_foreign_line_among_sound_records_does_not_decide(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    record = json.dumps({**USER, "uuid": "u1", "sessionId": "s"})
+    path.write_text(f"{record}\n# aider chat started at \n{record}\n", encoding="utf-8")
+    assert ctxctl.read(str(path)).format == "claude-code"
+
+
 def test_the_keys_that_were_seen_are_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"keys seen: alpha, beta"):
         ctxctl.read(written(tmp_path / "x.jsonl", {"beta": 1, "alpha": 2}))

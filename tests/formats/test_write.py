@@ -110,6 +110,15 @@ def test_scanned_without_its_lines_there_is_nothing_to_write(tmp_path: Path) -> 
     assert out(ctxctl.scan(str(path), lambda block: None)) == b""
 
 
+@pytest.mark.parametrize("cut", [b"{", b"[", b'{"type":"us', b'{"a":1,', b"}"])
+def test_a_first_line_that_is_cut_does_not_make_a_document_of_the_file(tmp_path: Path, cut: bytes) -> None:
+    data = cut + b"\n" + 4 * (compact(USER) + b"\n")
+    t = saved(tmp_path / "x.jsonl", data)
+    assert t.format == "claude-code" and t.records == 4
+    assert ("damaged_line", 1) in [(d.code, d.line) for d in t.diagnostics]
+    assert out(t) == data
+
+
 def test_blocks_of_glued_records_have_ids_of_their_own(tmp_path: Path) -> None:
     t = saved(tmp_path / "x.jsonl", compact(USER) + compact(ANSWER) + b"\n")
     assert [b.kind for b in t.blocks] == ["user_message", "assistant"]
