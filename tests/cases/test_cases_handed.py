@@ -196,6 +196,7 @@ def test_019_and_021_the_counter_of_codex(of: Any) -> None:
     repeats, impossible = of("019"), of("021")
     usage = repeats["usage"]
     assert (usage["input"] + usage["cache_read"], usage["cache_read"], usage["output"]) == (3000, 1400, 300)
+    assert usage["requests"] == 2 == len(repeats["pressure"])
     assert repeats["window"] == {"tokens": 258_400, "source": "transcript"}
     assert repeats["pressure"][-1]["utilization"] == pytest.approx(0.0089, abs=0.0001)
     assert lines_of(impossible, "impossible_usage") == [4]

@@ -66,6 +66,22 @@ def test_a_cut_record_in_front_of_a_tool_result(claude: Any, analyzed: Any) -> N
     assert result["composition"]["by_kind"]["tool_call"]["blocks"] == 1 and result["usage"]["output"] == 5
 
 
+@pytest.mark.parametrize("size", [100, 20_000, 1_000_000])
+def test_a_deep_and_long_cut_record_before_a_whole_one(size: int, claude: Any, save: Any) -> None:
+    """What a helper reports lies five objects deep; however long it was before the cut, the next record is whole."""
+    session = claude()
+    session.user("one")
+    said = [{"type": "text", "text": "CUT"}]
+    inner = {"type": "user", "message": {"role": "user", "content": [{"type": "tool_result", "content": said}]}}
+    session.envelope("progress", data={"type": "agent_progress", "message": inner})
+    session.user("three")
+    one, deep, three_ = session.lines
+    cut = deep[: deep.index(b"CUT")] + b"lorem " * (size // 6)
+    transcript = ctxctl.read(str(save(one + b"\n" + cut + three_ + b"\n")))
+    assert [block.text for block in transcript.blocks] == ["one", "three"]
+    assert ("damaged_line", 2) in [(d.code, d.line) for d in transcript.diagnostics]
+
+
 def test_a_whole_record_before_a_cut_one(claude: Any, analyzed: Any) -> None:
     one, two, three_ = three(claude)
     result = analyzed(one + two[: len(two) // 2] + b"\n" + three_ + b"\n")

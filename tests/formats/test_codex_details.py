@@ -131,6 +131,24 @@ def test_the_first_header_names_the_session(tmp_path: Path) -> None:
     assert t.id == "child" and t.cwd == "/w"
 
 
+def test_a_copied_call_never_takes_a_count_of_the_fork(tmp_path: Path) -> None:
+    """With counts in front of their items, as in 2025, the copied answer is still without one when the fork's comes."""
+    t = read(
+        tmp_path,
+        meta("child", 10.0, forked_from_id="parent"),
+        meta("parent", 10.01),
+        said("user", "first", 10.02),
+        count(usage(1_000, 0, 40), usage(1_000, 0, 40), seconds=10.03),
+        said("assistant", "one", 10.04),
+        said("user", "second", 30),
+        count(usage(2_100, 1_000, 70), usage(1_100, 1_000, 30), seconds=31),
+        said("assistant", "two", 32),
+    )
+    assert t.inherited == 1_040
+    assert [(u.turn, u.context) for u in t.usage if u.reported] == [(2, 1_130)]
+    assert [(b.text, b.turn) for b in t.blocks] == [("first", 1), ("one", 1), ("second", 2), ("two", 2)]
+
+
 def test_the_newest_model_is_told(tmp_path: Path) -> None:
     def context(model: str) -> dict[str, Any]:
         return line("turn_context", {"model": model})
@@ -165,6 +183,14 @@ def test_successive_compactions_replace_each_other(tmp_path: Path) -> None:
     )
     assert [t.blocks[n].text for n in t.live] == ["go", "more", "summary two", "last"]
     assert [c.kind for c in t.compactions] == ["full", "full"]
+
+
+def test_equal_messages_that_a_compaction_keeps_are_two_blocks(tmp_path: Path) -> None:
+    kept = [said("user", text)["payload"] for text in ("go on", "go on", "summary")]
+    talk = [said(role, text) for text in ("go on", "go on") for role in ("user", "assistant")]
+    t = read(tmp_path, meta(), *talk, line("compacted", {"message": "summary", "replacement_history": kept}))
+    assert [t.blocks[n].text for n in t.live] == ["go on", "go on", "summary"]
+    assert [t.blocks[n].id for n in t.live][:2] == ["2.0", "4.0"]
 
 
 ODD: list[dict[str, Any]] = [

@@ -1,0 +1,1 @@
+"""Builders: from a result to a report, one per command."""

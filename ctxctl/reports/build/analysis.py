@@ -1,0 +1,322 @@
+"""The report of `analyze`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ctxctl.model.block import KINDS
+from ctxctl.model.transcript import Diagnostic
+from ctxctl.pressure.analysis import Analysis
+from ctxctl.pressure.composition import Composition
+from ctxctl.pressure.options import PressureThresholds
+from ctxctl.pressure.gates import DAMAGE
+from ctxctl.reports.document import Column, Fact, Finding, Level, Point, Report, Series, Table
+from ctxctl.reports.plot import compact
+
+COLUMNS = (
+    "path",
+    "turn",
+    "tokens",
+    "source",
+    "utilization",
+    "level",
+    "velocity",
+    "turns_until_overflow",
+    "added",
+    "compaction",
+    "remaining",
+)
+SHOWN_SPIKES = 5
+LATE = 0.75
+"""Utilization from which on a compaction that cuts the curve into teeth came late."""
+HINTS = {
+    "torn_tail": "the session may still be running; analyze again when it is done",
+    "torn_compression": "copy or compress the file again",
+    "dangling_parent": "the session was cut or copied; what was bridged is counted as part of the window",
+    "drift": "hidden context (tools, reminders, dropped history) changed; reported tokens are what is billed",
+    "impossible_usage": "figures of this request are left out of usage and pressure",
+}
+
+
+def analysis_report(
+    analysis: Analysis, thresholds: PressureThresholds, cost: float | None, prices_of: str | None
+) -> Report:
+    """Everything that people see of one analysis. cost: USD at list prices; prices_of: date of the price table."""
+    transcript = analysis.transcript
+    facts = transcript.path if transcript.path != "-" else "standard input"
+    about = [transcript.format, transcript.model or "no model named"]
+    if transcript.id and transcript.id not in transcript.path:
+        about.append(transcript.id)
+    return Report(
+        "analyze",
+        facts,
+        " · ".join(about),
+        tuple(_facts(analysis, cost, prices_of)),
+        tuple(_tables(analysis)),
+        (_series(analysis, thresholds),),
+        tuple(_findings(analysis)),
+        tuple(_next_steps(analysis)),
+    )
+
+
+def analysis_records(analysis: Analysis) -> Iterator[tuple[Any, ...]]:
+    """The rows of the CSV, in the order of COLUMNS: one per model call."""
+    for row in analysis.pressure:
+        yield (analysis.transcript.path, *(getattr(row, name) for name in COLUMNS[1:]))
+
+
+def _facts(analysis: Analysis, cost: float | None, prices_of: str | None) -> Iterator[Fact]:
+    window, context = analysis.window, analysis.context
+    used = context.tokens
+    level = analysis.pressure[-1].level if analysis.pressure else None
+    if used is not None:
+        yield Fact("Window now", _of(used, window.tokens), _window_note(analysis), level)
+    elif analysis.conversations or analysis.blocks:
+        yield Fact("Window now", "nothing reported yet", _window_note(analysis))
+    if analysis.conversations:
+        sizes = sorted(c.tokens for c in analysis.conversations)
+        yield Fact(
+            "Conversations",
+            f"{len(sizes):,}, median {sizes[len(sizes) // 2]:,} tokens, largest {sizes[-1]:,}",
+            f"the window shown is that of line {context.conversation}",
+        )
+    if analysis.peak is not None:
+        utilization = analysis.peak.utilization
+        peak_level = next((r.level for r in analysis.pressure if r.turn == analysis.peak.turn), None)
+        share = f" ({utilization:.0%})" if utilization is not None else ""
+        yield Fact("Peak", f"{analysis.peak.tokens:,} tokens{share} at turn {analysis.peak.turn}", level=peak_level)
+    if analysis.curve is not None:
+        kinds = [c.kind for c in analysis.transcript.compactions]
+        text = f"{analysis.curve}, {_count(kinds.count('full'), 'compaction')}"
+        if "micro" in kinds:
+            text += f", {_count(kinds.count('micro'), 'microcompaction')}"
+        yield Fact("Curve", text, _shape_note(analysis))
+    if analysis.pressure:
+        yield Fact("Forecast", _forecast(analysis))
+    if analysis.usage.requests:
+        yield Fact("Usage", _usage(analysis), _cost(analysis, cost, prices_of))
+    if analysis.counter is not None:
+        counter = analysis.counter
+        how = "exact" if counter.exact else f"±{counter.bound:.0%}"
+        if counter.calibrated:
+            how += f", calibrated x{counter.ratio:.2f} to the reported usage"
+        yield Fact("Counted", f"{analysis.context.counted:,} tokens in the transcript", f"{counter.name}, {how}")
+    attention = analysis.attention
+    if attention is not None and attention.tokens_beyond:
+        weak = attention.weak_middle
+        yield Fact(
+            "Attention",
+            f"{attention.tokens_beyond:,} tokens beyond the {attention.watermark:.0%} watermark",
+            f"in the weak middle: goal {weak.goal:,}, constraints {weak.constraints:,}, pinned {weak.pinned:,} tokens",
+        )
+
+
+def _of(used: int, window: int | None) -> str:
+    if window is None:
+        return f"{used:,} tokens"
+    return f"{used:,} of {window:,} tokens ({used / window:.0%})"
+
+
+def _window_note(analysis: Analysis) -> str:
+    source = analysis.window.source
+    if source == "assumed":
+        return "assumed: this model also runs with a larger window; set it with --window"
+    return {
+        "config": "window as set",
+        "transcript": "window from the transcript",
+        "model table": "window from the model table",
+        "unknown": "window unknown; set it with --window",
+    }[source]
+
+
+def _shape_note(analysis: Analysis) -> str:
+    full = analysis.peak.utilization if analysis.peak is not None else None
+    if analysis.curve == "sawtooth":
+        return "compaction comes late: the mark is too high" if full is not None and full >= LATE else ""
+    if analysis.curve == "rising":
+        return "each call costs more than the one before"
+    near = full is not None and abs(full - analysis.watermark) < 0.15
+    return "near the watermark, which is healthy" if near else ""
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}" if number else f"no {what}"
+
+
+def _forecast(analysis: Analysis) -> str:
+    last = analysis.pressure[-1]
+    if analysis.window.tokens is None:
+        return f"{last.velocity:,.0f} tokens added per turn"
+    if last.turns_until_overflow == -1:
+        return "the window is full"
+    if last.turns_until_overflow is None:
+        return "nothing is being added"
+    return f"full in about {_count(last.turns_until_overflow, 'turn')} at {last.velocity:,.0f} tokens per turn"
+
+
+def _usage(analysis: Analysis) -> str:
+    usage = analysis.usage
+    prompt = usage.input + usage.cache_read + usage.cache_write
+    text = f"{compact(usage.total)} tokens in {_count(usage.requests, 'call')}"
+    if prompt:
+        text += f": {compact(prompt)} prompt ({usage.cache_read / prompt:.0%} from the cache), {compact(usage.output)} output"
+    helpers = len([name for name in analysis.by_thread if name != analysis.transcript.main])
+    return text + (f", {_count(helpers, 'sub-agent')} included" if helpers else "")
+
+
+def _cost(analysis: Analysis, cost: float | None, prices_of: str | None) -> str:
+    recorded = analysis.usage.cost
+    if recorded is not None:
+        return f"${recorded:,.2f} as recorded"
+    return f"${cost:,.2f} at list prices of {prices_of}" if cost is not None else "no price known"
+
+
+def _series(analysis: Analysis, thresholds: PressureThresholds) -> Series:
+    spikes = {s.turn for s in analysis.spikes}
+    overflows = {o.turn for o in analysis.transcript.overflows}
+    points = tuple(
+        Point(
+            row.turn,
+            row.tokens,
+            row.level,
+            tuple(
+                name
+                for name, there in (
+                    ("compaction", row.compaction is not None),
+                    ("spike", row.turn in spikes),
+                    ("overflow", row.turn in overflows),
+                )
+                if there
+            ),
+        )
+        for row in analysis.pressure
+    )
+    window = analysis.window.tokens
+    title = "Tokens in the window, turn by turn"
+    if any(p.marks for p in points):
+        title += "   (▼ compaction  ! spike  X overflow)"
+    if window is None or analysis.peak is None:
+        return Series(title, points)
+    bands = [(name, getattr(thresholds, name) * window) for name in ("yellow", "orange", "red")]
+    # up to the first threshold that the session stayed below: what lies above it would only squeeze the curve
+    top = next((y * 1.08 for _, y in bands if y > analysis.peak.tokens), float(window))
+    return Series(title, points, tuple(band for band in bands if band[1] <= top), top)
+
+
+def _tables(analysis: Analysis) -> Iterator[Table]:
+    composition = analysis.composition
+    if composition is None:
+        return
+    overhead = analysis.context.overhead or 0
+    yield _kinds(composition, overhead)
+    if composition.by_tool:
+        yield Table(
+            "Tokens by tool",
+            (Column("tool", flexible=True), *(Column(t, "right") for t in ("calls", "errors", "tokens", "share"))),
+            tuple(
+                (name, f"{t.calls:,}", f"{t.errors:,}", f"{t.tokens:,}", f"{t.share:.1%}")
+                for name, t in list(composition.by_tool.items())[:8]
+            ),
+            _more(len(composition.by_tool) - 8, "tools"),
+        )
+    yield Table(
+        "Largest blocks in the window",
+        (
+            Column("block"),
+            Column("kind"),
+            Column("turn", "right"),
+            Column("tokens", "right"),
+            Column("of", flexible=True),
+        ),
+        tuple(
+            (b.block, b.kind, str(b.turn), f"{b.tokens:,}", " ".join(filter(None, (b.tool, b.target))))
+            for b in composition.largest[:8]
+        ),
+    )
+    if analysis.spikes:
+        top = sorted(analysis.spikes, key=lambda s: -s.tokens)[:SHOWN_SPIKES]
+        yield Table(
+            "Velocity spikes",
+            (
+                Column("turn", "right"),
+                Column("added", "right"),
+                Column("ratio", "right"),
+                Column("cause", flexible=True),
+            ),
+            tuple((str(s.turn), f"{s.tokens:,}", f"{s.ratio:.1f}x", s.cause or "") for s in top),
+            _more(len(analysis.spikes) - len(top), "spikes"),
+        )
+
+
+def _more(number: int, what: str) -> str:
+    return f"{number:,} more {what}; all with --json" if number > 0 else ""
+
+
+def _kinds(composition: Composition, overhead: int) -> Table:
+    total = sum(k.tokens for k in composition.by_kind.values()) + overhead
+    rows = [
+        (kind, f"{share.blocks:,}", f"{share.tokens:,}", _share(share.tokens, total), _bar(share.tokens, total))
+        for kind in KINDS
+        if (share := composition.by_kind.get(kind)) is not None
+    ]
+    if overhead:
+        rows.append(("not in the file", "", f"{overhead:,}", _share(overhead, total), _bar(overhead, total)))
+    rows.sort(key=lambda row: -int(row[2].replace(",", "")))
+    return Table(
+        "What fills the window",
+        (Column("kind"), Column("blocks", "right"), Column("tokens", "right"), Column("share", "right"), Column("")),
+        tuple(rows),
+        "not in the file: system prompt and tool definitions, as the first request's usage shows" if overhead else "",
+    )
+
+
+def _share(tokens: int, total: int) -> str:
+    return f"{tokens / total:.1%}" if total else "-"
+
+
+def _bar(tokens: int, total: int, width: int = 24) -> str:
+    return "█" * round(tokens / total * width) if total else ""
+
+
+def _findings(analysis: Analysis) -> Iterator[Finding]:
+    for overflow in analysis.transcript.overflows:
+        yield Finding(
+            "critical",
+            "overflow",
+            f"turn {overflow.turn}: the request did not fit the window: {overflow.message}",
+            line=overflow.line,
+        )
+    for item in analysis.diagnostics:
+        yield _finding(item)
+
+
+def _finding(item: Diagnostic) -> Finding:
+    level: Level = "info" if item.severity == "info" else "warning"
+    return Finding(level, item.code, item.message, HINTS.get(item.code, ""), item.line)
+
+
+def _next_steps(analysis: Analysis) -> Iterator[str]:
+    """What follows from the figures, at most a few lines; nothing when all is well."""
+    used, window = analysis.context.tokens, analysis.window.tokens
+    full = used / window if used is not None and window else 0.0
+    level = analysis.pressure[-1].level if analysis.pressure else None
+    if level == "red":
+        yield "The window is nearly full: compact now, or close the session with a checkpoint."
+    elif full >= analysis.act_from:
+        yield "Compact before the next large read; old tool results are the cheapest to give up."
+    composition = analysis.composition
+    if composition is not None and composition.by_kind:
+        top, share = max(composition.by_kind.items(), key=lambda item: item[1].tokens)
+        results = composition.by_kind.get("tool_result")
+        if results is not None and results.share > 0.6 and results.tokens > 10_000:
+            yield f"Tool results are {results.share:.0%} of the window: ask tools for ranges and matches, not whole files."
+        elif top == "thinking" and share.share > 0.5 and share.tokens > 10_000:
+            yield f"Reasoning is {share.share:.0%} of the window: lower the effort, or let the runtime drop old reasoning."
+    retried = next((s for s in analysis.spikes if s.cause and "failing call retried" in s.cause), None)
+    if retried is not None:
+        yield f"Turn {retried.turn} looks like a runaway loop: {retried.cause}."
+    if analysis.window.source in ("assumed", "unknown"):
+        yield "Say how large the window is with --window 200k (or max_context_tokens in .ctxctl.yaml)."
+    if any(d.code in DAMAGE for d in analysis.diagnostics):
+        yield "Parts of the file are damaged; the lines are listed above and in --json."

@@ -1,0 +1,129 @@
+"""The JSON of `analyze`: names that scripts rely on, never renamed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import repeat
+from typing import Any
+
+from ctxctl.model.usage import UsageTotals, total_usage
+from ctxctl.pressure.analysis import Analysis
+from ctxctl.pressure.gates import DAMAGE
+
+
+def analysis_data(analysis: Analysis, cost: float | None) -> dict[str, Any]:
+    """`result` of one transcript. cost: USD at list prices, None when a price is unknown."""
+    transcript = analysis.transcript
+    read_all = analysis.counter is not None
+    return {
+        "transcript": {
+            "path": transcript.path,
+            "format": transcript.format,
+            "id": transcript.id,
+            "model": transcript.model,
+            "models": transcript.models,
+            "records": transcript.records if read_all else None,
+            "blocks": analysis.blocks,
+            "turns": analysis.turns,
+            "exchanges": transcript.exchanges if read_all else None,
+            "threads": transcript.threads,
+            "messages": {
+                "main": {"user": transcript.messages.user, "assistant": transcript.messages.assistant},
+                "sidechain": transcript.messages.sidechain,
+            }
+            if read_all
+            else None,
+            "compactions": sum(1 for c in transcript.compactions if c.kind == "full"),
+            "microcompactions": sum(1 for c in transcript.compactions if c.kind == "micro"),
+            "branches": [{"leaf": b.leaf, "live": b.live, "messages": b.messages} for b in transcript.branches],
+            "unreachable": transcript.unreachable if read_all else None,
+            "errors": transcript.errors,
+            "overflows": [{"turn": o.turn, "line": o.line, "message": o.message} for o in transcript.overflows],
+            "complete": transcript.complete,
+            "damaged": any(d.code in DAMAGE for d in analysis.diagnostics),
+        },
+        "window": analysis.window,
+        "usage": {
+            **_usage(analysis.usage),
+            "by_thread": {name: _usage(totals) for name, totals in analysis.by_thread.items()},
+            "by_branch": [{"leaf": leaf, "live": live, **_usage(totals)} for leaf, live, totals in analysis.by_branch],
+        },
+        "cost": cost,
+        "context": {**asdict(analysis.context), "tokens": analysis.context.tokens},
+        "counter": analysis.counter,
+        "pressure": analysis.pressure,
+        "events": [
+            {"turn": e.turn, "from": e.before, "to": e.after, "direction": e.direction} for e in analysis.events
+        ],
+        "peak": analysis.peak,
+        "spikes": analysis.spikes,
+        "composition": analysis.composition,
+        "composition_all": analysis.composition_all
+        and {"by_kind": analysis.composition_all.by_kind, "by_tool": analysis.composition_all.by_tool},
+        "attention": analysis.attention,
+        "curve": analysis.curve,
+        "compactions": [
+            {
+                "turn": c.turn,
+                "kind": c.kind,
+                "line": c.line,
+                "trigger": c.trigger,
+                "before": c.before,
+                "after": c.after,
+            }
+            for c in transcript.compactions
+        ],
+        "conversations": analysis.conversations,
+        "diagnostics": analysis.diagnostics,
+        **({"blocks": analysis.rows} if analysis.rows is not None else {}),
+    }
+
+
+def _usage(totals: UsageTotals) -> dict[str, Any]:
+    values = asdict(totals)
+    values["recorded_cost"] = values.pop("cost")
+    return values
+
+
+def total_data(
+    analyses: Sequence[tuple[Analysis, float | None]], failed: int, skipped: Sequence[tuple[str, str]]
+) -> dict[str, Any]:
+    """`result.total` of several transcripts. Calls that stand in several files (forks, resumed copies) count once."""
+    seen: set[int] = set()
+    usage = UsageTotals()
+    copies = 0
+    for analysis, _ in analyses:
+        fresh = []
+        calls = analysis.transcript.usage
+        keys = analysis.transcript.call_keys or repeat(0)
+        for call, key in zip(calls, keys, strict=False):
+            if key and call.reported:
+                if key in seen:
+                    copies += 1
+                    continue
+                seen.add(key)
+            fresh.append(call)
+        usage = usage + total_usage(fresh, analysis.transcript.inherited)
+    costs = [cost for _, cost in analyses if cost is not None]
+    return {
+        "files": len(analyses) + failed,
+        "failed": failed,
+        "skipped": len(skipped),
+        "usage": _usage(usage),
+        "copied_calls": copies,
+        "cost": sum(costs) if costs else None,
+        "cost_complete": len(costs) == len(analyses),
+        "turns": sum(a.turns for a, _ in analyses),
+        "compactions": sum(1 for a, _ in analyses for c in a.transcript.compactions if c.kind == "full"),
+        "spikes": sum(len(a.spikes) for a, _ in analyses),
+        "peak": max((a.peak.tokens for a, _ in analyses if a.peak is not None), default=None),
+    }
+
+
+def failed_data(path: str, error: Any) -> dict[str, Any]:
+    """The entry of a file that could not be analyzed."""
+    return {
+        "path": path,
+        "error": {"code": error.code, "message": error.message, "hint": error.hint, "line": error.line},
+    }
