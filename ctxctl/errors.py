@@ -62,6 +62,10 @@ class InputError(CtxctlError):
     code = "input"
 
 
+class NotATranscriptError(InputError):
+    """A file of another kind: nothing is wrong with it, but it is no transcript that ctxctl reads."""
+
+
 class ConfigError(CtxctlError):
     """A settings file, environment variable or option value that is refused."""
 

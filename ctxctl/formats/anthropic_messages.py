@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ctxctl.formats.base import FORMATS, Json, dumps
+from ctxctl.formats.base import FORMATS, Json, dumps, word
 from ctxctl.formats.chat import ConversationFormat
 from ctxctl.formats.content import Piece, pieces
 from ctxctl.formats.openai_chat import messages_of
-from ctxctl.formats.session import Call, tokens_of
+from ctxctl.formats.session import Call, anthropic_usage
 
 BLOCKS = frozenset(("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use"))
 
@@ -57,20 +57,7 @@ class AnthropicMessages(ConversationFormat):
         response = head.get("response")
         usage = response.get("usage") if isinstance(response, dict) else head.get("usage")
         if isinstance(usage, dict) and last is not None:
-            self._usage(last, usage, line)
-
-    def _usage(self, call: Call, usage: dict[str, Json], line: int) -> None:
-        """Anthropic's usage: input excludes what the cache served or stored."""
-        for field, name in (
-            ("input", "input_tokens"),
-            ("output", "output_tokens"),
-            ("cache_read", "cache_read_input_tokens"),
-            ("cache_write", "cache_creation_input_tokens"),
-        ):
-            value = tokens_of(usage.get(name), name, line, self.diagnostics)
-            if value is not None:
-                call.reported = True
-                setattr(call, field, max(value, 0))
+            anthropic_usage(last, usage, line, self.diagnostics)
 
 
 def _is_request(record: Json) -> bool:
@@ -85,7 +72,7 @@ def _is_request(record: Json) -> bool:
     if isinstance(record, dict) and "system" in record and "max_tokens" in record:
         return True
     return any(
-        isinstance(block, dict) and block.get("type") in BLOCKS
+        isinstance(block, dict) and word(block, "type") in BLOCKS
         for message in messages[:50]
         if isinstance(message, dict) and isinstance(message.get("content"), list)
         for block in message["content"]

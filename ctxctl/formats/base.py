@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -27,17 +27,23 @@ DEEPEST = 5000
 
 class Diagnostics:
     """Collects what could not be used, at most 50 of a code; the rest is counted, so that damage in each of a million
-    lines stays a short list."""
+    lines stays a short list. path: of the companion file that is being read."""
 
     def __init__(self) -> None:
         self._items: list[Diagnostic] = []
         self._seen: dict[str, int] = {}
+        self.path: str | None = None
 
     def add(self, severity: Severity, code: str, message: str, line: int | None = None) -> None:
         """Record one; `code` is a stable word for scripts, `message` is for people."""
         n = self._seen[code] = self._seen.get(code, 0) + 1
         if n <= MOST_PER_CODE:
-            self._items.append(Diagnostic(severity, code, message, line))
+            self._items.append(Diagnostic(severity, code, message, line, self.path))
+
+    def extend(self, items: Iterable[Diagnostic]) -> None:
+        """Take over what another collector holds."""
+        for item in items:
+            self.add(item.severity, item.code, item.message, item.line)
 
     def count(self, code: str) -> int:
         """How often a code was added, also beyond the list."""
@@ -46,11 +52,12 @@ class Diagnostics:
     def items(self) -> tuple[Diagnostic, ...]:
         """By line, what concerns the whole file last, with an entry that counts what was left out."""
         more = [
-            Diagnostic("info", code, f"{n - MOST_PER_CODE} more of {code!r} are not listed")
+            Diagnostic("info", code, f"{n - MOST_PER_CODE} more of {code!r} are not listed", count=n - MOST_PER_CODE)
             for code, n in self._seen.items()
             if n > MOST_PER_CODE
         ]
-        return (*sorted(self._items, key=lambda item: item.line if item.line is not None else 1 << 62), *more)
+        ordered = sorted(self._items, key=lambda i: (i.path or "", i.line if i.line is not None else 1 << 62))
+        return (*ordered, *more)
 
 
 class Format(ABC):
@@ -101,6 +108,11 @@ class Format(ABC):
         """Further files that belong to the session at `path`, such as those of its sub-agents."""
         return []
 
+    @classmethod
+    def is_companion(cls, path: Path) -> bool:
+        """Whether a file belongs to a session beside it and is read with that."""
+        return False
+
     def begin_companion(self, path: Path) -> None:
         """The records fed from here on come from this companion; only called for what `companions` named."""
         raise ValueError(f"{self.name} has no companion files, so {path} is none")
@@ -127,3 +139,9 @@ def dumps(value: Json) -> bytes:
         finally:
             sys.setrecursionlimit(limit)
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+
+
+def word(record: dict[str, Json], key: str) -> str | None:
+    """A field that should be a string; None when it is absent or anything else."""
+    value = record.get(key)
+    return value if isinstance(value, str) else None

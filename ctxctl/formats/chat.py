@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ctxctl.formats.base import Emit, Format, Json, dumps
+from ctxctl.formats.base import Emit, Format, Json, dumps, word
 from ctxctl.formats.content import Piece, call_text, piece, target_of
 from ctxctl.formats.media import media_of
 from ctxctl.formats.session import Call, Session, tokens_of
 from ctxctl.model.block import MAIN, Media
-from ctxctl.model.transcript import Conversation, MessageCounts, Transcript
-from ctxctl.model.usage import Usage
+from ctxctl.model.transcript import Conversation, MessageCounts, Overflow, Transcript
 
 KIND_OF_ROLE = {
     "system": "system",
@@ -46,7 +45,7 @@ def chat_pieces(message: dict[str, Json], kind: str) -> Iterator[Piece]:
         if isinstance(part, str):
             texts.append(part)
         elif isinstance(part, dict):
-            type_ = part.get("type")
+            type_ = word(part, "type")
             if type_ in ("image_url", "input_image", "input_audio", "file"):
                 media.append(_media(part, call_id))
             elif type_ in ANTHROPIC_BLOCKS:
@@ -111,7 +110,7 @@ def chat_usage(call: Call, usage: dict[str, Json], line: int, format_: Format) -
     if prompt is None and output is None:
         return
     call.reported = True
-    call.damaged = prompt is None or prompt < 0
+    call.damaged = int(prompt is None or prompt < 0)
     prompt = max(prompt or 0, 0)
     call.cache_read = min(max(cached, 0), prompt)
     call.cache_write = min(max(written, 0), prompt - call.cache_read)
@@ -130,8 +129,8 @@ def _first(value: dict[str, Json], *keys: str) -> dict[str, Json]:
 class ConversationFormat(Format):
     """Base of formats whose file is one or more plain conversations: everything in a conversation is in its window.
 
-    A subclass hands over messages with `begin` and `message`. Several conversations share the main thread; the window
-    is that of the newest, and `Transcript.conversations` tells where each one lies.
+    A subclass hands over messages with `begin` and `message`. Several conversations share the main thread; `live` is
+    that of the newest, and `Transcript.conversations` tells where each one lies, so that another can be chosen.
     """
 
     def __init__(self, path: str, emit: Emit, *, usage_only: bool = False) -> None:
@@ -143,6 +142,7 @@ class ConversationFormat(Format):
         self.order: list[str] = []
         self.users = 0
         self.assistants = 0
+        self.overflows: list[Overflow] = []
         self._conversations: list[dict[str, Any]] = []
 
     def begin(self, line: int, id_: str | None = None) -> None:
@@ -181,13 +181,9 @@ class ConversationFormat(Format):
         """Emit blocks that are not a message, such as tool definitions; numbered on within their record."""
         self.session.place(items, role, self.thread, line, timestamp, turn=turn, response_id=response_id)
 
-    def usage(self) -> tuple[Usage, ...]:
-        """All calls; a subclass may correct them."""
-        return self.session.usage()
-
     def finish(self) -> Transcript:
         marks = self._conversations
-        ends = [m["first"] for m in marks[1:]] + [self.session.blocks]
+        ends = [m["first"] for m in marks[1:]] + [self.session.blocks] * bool(marks)
         conversations = tuple(
             Conversation(m["line"], m["first"], end, m["messages"], m["id"]) for m, end in zip(marks, ends, strict=True)
         )
@@ -202,7 +198,8 @@ class ConversationFormat(Format):
             models=tuple(self.session.models),
             live=tuple(range(last.first, last.last)),
             order=tuple(self.order),
-            usage=self.usage(),
+            usage=self.session.usage(),
+            overflows=tuple(self.overflows),
             conversations=conversations if len(conversations) > 1 else (),
             threads=(MAIN,),
             records=self.records,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxctl.formats.base import Json
 from ctxctl.formats.claude_tree import MESSAGE, SIDE, Live, Tree
 from ctxctl.model.block import MAIN
 from ctxctl.model.transcript import Branch, Compaction, MessageCounts, Transcript
@@ -34,14 +35,15 @@ def build(reader: ClaudeCode) -> Transcript:
         main=main,
         model=_model(reader, usage, main),
         models=tuple(session.models),
-        live=tuple(b for b in blocks if b not in reader.superseded),
+        live=tuple(b for b in blocks if b not in reader.snapshots.superseded),
         cleared=frozenset(b for c in compactions for b in c.cleared if b in window_blocks),
         superseded=_superseded(reader),
         order=tuple(tree.uuid(node) for node in live.nodes if tree.flags[node] & MESSAGE),
         usage=usage,
-        call_keys=reader.call_keys,
+        call_keys=[hash(key) for key in zip(reader.call_keys, reader.requests, strict=True)],
         compactions=tuple(compactions),
         branches=tuple(_branches(reader, usage, live)),
+        abandoned=_abandoned(reader, usage, live),
         overflows=tuple(reader.overflows),
         threads=tuple(session.threads),
         parts=tuple(reader.parts),
@@ -58,9 +60,10 @@ def build(reader: ClaudeCode) -> Transcript:
 
 def _main_thread(reader: ClaudeCode) -> str:
     """`main`, unless the file is a helper's own: then the window is that of the helper with most messages."""
-    if reader.users.get(MAIN) or reader.assistants.get(MAIN) or not reader.users:
+    counts = dict(reader.users) or {call.thread: call.turn for call in reader.session.calls}
+    if not counts or counts.get(MAIN) or reader.assistants.get(MAIN):
         return MAIN
-    return max(reader.users, key=lambda name: reader.users[name])
+    return max(counts, key=lambda name: counts[name])
 
 
 def _model(reader: ClaudeCode, usage: tuple[Usage, ...], main: str) -> str | None:
@@ -78,7 +81,7 @@ def _blocks(tree: Tree, node: int) -> range:
 
 def _superseded(reader: ClaudeCode) -> frozenset[int]:
     copies = {b for node in reader.tree.moved for b in _blocks(reader.tree, node)}
-    return frozenset(copies | reader.superseded)
+    return frozenset(copies | reader.snapshots.superseded)
 
 
 def _compactions(reader: ClaudeCode, live: Live) -> list[Compaction]:
@@ -98,9 +101,12 @@ def _compactions(reader: ClaudeCode, live: Live) -> list[Compaction]:
                 kept,
             )
         )
-    for turn, at, line, data in reader.micro:
-        ids = data.get("compactedToolIds")
-        cleared = [reader.results.get(hash(i)) for i in ids if isinstance(i, str)] if isinstance(ids, list) else []
+    for turn, at, line, data, node in reader.micro:
+        if node >= 0 and live.dead[node]:
+            continue  # it cleared what an abandoned path held
+        cleared = [reader.results.get(hash(i)) for i in _words(data.get("compactedToolIds"))]
+        notes = (tree.find(uuid) for uuid in _words(data.get("clearedAttachmentUUIDs")))
+        cleared += [b for note in notes if note is not None for b in _blocks(tree, note)]
         trigger = data.get("trigger")
         found.append(
             Compaction(
@@ -116,20 +122,27 @@ def _compactions(reader: ClaudeCode, live: Live) -> list[Compaction]:
     return sorted(found, key=lambda c: (c.at, c.line))
 
 
+def _words(value: Json) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
 def _rewinds(reader: ClaudeCode, live: Live) -> list[Compaction]:
     """Each rewind as a point where the window fell back to what the new path shares with the old."""
     tree = reader.tree
-    session_calls = reader.session.threads[MAIN].calls
+    calls = reader.session.threads[MAIN].calls
     found = []
     for fork in live.forks:
-        head = fork.heads[-1]
-        start = max((b.node for b in reader.boundaries if b.node < fork.node), default=-1)
-        shared = [n for n in range(start + 1, fork.node + 1) if tree.flags[n] & MESSAGE and not live.dead[n]]
-        kept = tuple(b for n in shared for b in _blocks(tree, n))
-        later = (tree.turn[n] for n in range(head, len(tree)) if tree.turn[n] and not tree.flags[n] & SIDE)
-        turn = next(later, session_calls + 1)
-        found.append(Compaction(turn, tree.first[head], "rollback", tree.line[head], "rewind", kept=kept))
+        for head in fork.heads[1:]:
+            later = (tree.turn[n] for n in range(head, len(tree)) if tree.turn[n] and not tree.flags[n] & SIDE)
+            shared = tree.first[fork.node] + tree.count[fork.node]
+            line, trigger = tree.line[head], "rewind"
+            turn = next(later, calls + 1)
+            found.append(Compaction(turn, tree.first[head], "rollback", line, trigger, back_to=shared))
     return found
+
+
+MOST_BRANCHES = 50
+"""Branches that are described one by one; a session that was rewound more often is no session of a person."""
 
 
 def _branches(reader: ClaudeCode, usage: tuple[Usage, ...], live: Live) -> list[Branch]:
@@ -138,11 +151,11 @@ def _branches(reader: ClaudeCode, usage: tuple[Usage, ...], live: Live) -> list[
         return []
     tree = reader.tree
     nodes = [n for n in range(len(tree)) if tree.flags[n] & MESSAGE and not tree.flags[n] & SIDE]
-    number = {reader.tree.line[n]: n for n in nodes}
+    number = {tree.line[n]: n for n in nodes}
     branches = [_branch(reader, usage, [n for n in nodes if not live.dead[n]], True, number)]
     for fork in live.forks:
         for head in fork.heads:
-            if live.dead[head]:
+            if live.dead[head] and len(branches) < MOST_BRANCHES:
                 end = min((h for h in fork.heads if h > head), default=len(tree))
                 path = [n for n in nodes if (n <= fork.node and not live.dead[n]) or (head <= n < end and live.dead[n])]
                 branches.append(_branch(reader, usage, path, False, number))
@@ -153,5 +166,16 @@ def _branch(
     reader: ClaudeCode, usage: tuple[Usage, ...], path: list[int], live: bool, number: dict[int, int]
 ) -> Branch:
     on_path = set(path)
-    calls = frozenset(index for index, call in enumerate(usage) if number.get(call.line) in on_path)
+    calls = frozenset(
+        index for index, call in enumerate(usage) if call.thread == MAIN and number.get(call.line) in on_path
+    )
     return Branch(reader.tree.uuid(path[-1]), live, len(path), calls)
+
+
+def _abandoned(reader: ClaudeCode, usage: tuple[Usage, ...], live: Live) -> frozenset[int]:
+    """Calls of the main thread whose answers no longer are on the live path."""
+    if not live.forks:
+        return frozenset()
+    tree = reader.tree
+    dead = {tree.line[n] for n in range(len(tree)) if live.dead[n]}
+    return frozenset(i for i, call in enumerate(usage) if call.thread == MAIN and call.line in dead)

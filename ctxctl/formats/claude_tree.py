@@ -156,7 +156,7 @@ class Tree:
         hinted = self.find(leaf_hint)
         live.leaf = hinted if hinted is not None and self.flags[hinted] & SIDE == side else mine[-1]
         ancestors = _ancestors(live.leaf, parent)
-        live.forks = self._forks(mine, parent)
+        live.forks = self._forks(mine, parent, boundaries)
         self._bury(live, mine, parent, ancestors)
         while live.leaf >= 0 and not self.flags[live.leaf] & MESSAGE:
             live.leaf = parent[live.leaf]  # the leaf that users know is a message, not the note behind it
@@ -225,30 +225,38 @@ class Tree:
         lines = f"lines {self.line[node]} to {self.line[target]}"
         return f"records hang on each other in a circle ({lines}); file order is used"
 
-    def _forks(self, mine: Sequence[int], parent: array[int]) -> list[Fork]:
-        """Records from which the user started anew: one path goes on with a typed prompt, and there is another path
-        with messages beside it. Paths that start at the same instant are copies that a compaction replays."""
+    def _forks(self, mine: Sequence[int], parent: array[int], boundaries: list[Boundary]) -> list[Fork]:
+        """Records from which the user started anew: one path goes on with a typed prompt, and before it another path
+        had gone on with an answer or a prompt of its own. Tool results and further blocks of the same response beside
+        a prompt belong to the trunk. Paths that start at the same instant are copies that a compaction replays."""
         has_message = bytearray(len(self))
+        has_prompt = bytearray(len(self))
+        newest = self.turn[:]  # of all answers below a record
         for node in reversed(mine):
+            above = parent[node]
             if self.flags[node] & MESSAGE:
                 has_message[node] = 1
-            if has_message[node] and parent[node] >= 0:
-                has_message[parent[node]] = 1
+            if self.flags[node] & PROMPT:
+                has_prompt[node] = 1
+            if above >= 0:
+                has_message[above] |= has_message[node]
+                has_prompt[above] |= has_prompt[node]
+                newest[above] = max(newest[above], newest[node])
         at = {parent[n] for n in mine if self.flags[n] & PROMPT and parent[n] >= 0}
+        kept = {b.node: parent[b.node] for b in boundaries if b.run is not None or b.uuids}
         children: dict[int, list[int]] = {}
         for node in mine:
-            if parent[node] in at and has_message[node] and not self.flags[node] & BOUNDARY:
-                children.setdefault(parent[node], []).append(node)
+            above = parent[node]
+            # what a compaction preserved goes on behind its boundary as if it still hung there
+            if above in at and has_message[node] and kept.get(node) != above:
+                children.setdefault(above, []).append(node)
         forks = []
         for node, heads in sorted(children.items()):
-            if len(heads) > 1 and len({self._when[h] for h in heads}) > 1 and self._is_rewind(heads, parent):
-                forks.append(Fork(node, tuple(heads)))
+            prompts = [h for h in heads if self.flags[h] & PROMPT]
+            rivals = [h for h in heads if has_prompt[h] or newest[h] > self.turn[node]]
+            if len({self._when[h] for h in rivals}) > 1 and any(h < p for p in prompts for h in rivals[:1]):
+                forks.append(Fork(node, tuple(rivals)))
         return forks
-
-    def _is_rewind(self, heads: list[int], parent: array[int]) -> bool:
-        """Whether a prompt came after another path had begun, and that path is more than tool results beside it."""
-        prompts = [h for h in heads if self.flags[h] & PROMPT]
-        return any(other < prompt for prompt in prompts for other in heads)
 
     def _bury(self, live: Live, mine: Sequence[int], parent: array[int], ancestors: bytearray) -> None:
         dead = live.dead
@@ -274,8 +282,10 @@ class Tree:
     def _window(self, live: Live, mine: Sequence[int], boundaries: list[Boundary]) -> None:
         shown = MESSAGE | ATTACHED
         start = -1
+        # where a record was first written: the last one of a preserved run may stand again behind the boundary
+        first = {later: earlier for earlier, later in self.moved.items()}
         for boundary in boundaries:
-            kept = self._preserved(boundary, live)
+            kept = self._preserved(boundary, live, first)
             live.kept[boundary.node] = kept
             if not live.dead[boundary.node]:
                 start = boundary.node
@@ -284,11 +294,9 @@ class Tree:
         # the model sees the summary first, then what was preserved, then the rest
         live.nodes = rest[:1] + kept + rest[1:] if rest else kept
 
-    def _preserved(self, boundary: Boundary, live: Live) -> list[int]:
+    def _preserved(self, boundary: Boundary, live: Live, first: dict[int, int]) -> list[int]:
         shown = MESSAGE | ATTACHED
         if boundary.run is not None:
-            # where the run was first written: its last record may stand again behind the boundary
-            first = {later: earlier for earlier, later in self.moved.items()}
             head, tail = self.find(boundary.run[0]), self.find(boundary.run[1])
             if head is None or tail is None:
                 return []

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ctxctl.formats.base import FORMATS, Emit, Format, Json
-from ctxctl.formats.codex_items import CALLS, ITEMS, OUTPUTS, is_injected, item_pieces
+from ctxctl.formats.base import FORMATS, Emit, Format, Json, word
+from ctxctl.formats.codex_items import CALLS, ITEMS, OUTPUTS, is_injected, item_pieces, type_of
 from ctxctl.formats.codex_usage import CodexUsage
 from ctxctl.formats.content import Piece
+from ctxctl.formats.overflow import is_overflow
 from ctxctl.formats.session import Call, Session, epoch
 from ctxctl.model.block import MAIN
 from ctxctl.model.transcript import Compaction, MessageCounts, Overflow, Transcript
@@ -55,8 +56,10 @@ class Codex(Format):
         self.order: dict[int, str] = {}
         self.compactions: list[Compaction] = []
         self.overflows: list[Overflow] = []
-        self.known: dict[int, int] = {}
+        self.known: dict[int, list[range]] = {}
         self.encrypted: dict[int, Call] = {}
+        self._reasoned: list[int] = []
+        self._copied_calls = 0
         self.dropped: list[tuple[int, tuple[int, ...]]] = []
         self.users = 0
         self.assistants = 0
@@ -68,13 +71,16 @@ class Codex(Format):
         for record in records:
             if not isinstance(record, dict):
                 continue
-            if record.get("type") in ENVELOPES and isinstance(record.get("payload"), dict):
+            if word(record, "type") in ENVELOPES and isinstance(record.get("payload"), dict):
                 return True
             if record.get("record_type") == "state" or (
                 "instructions" in record and "id" in record and "type" not in record
             ):
                 return True
-            if record.get("type") in ("function_call", "function_call_output", "reasoning") and "payload" not in record:
+            if (
+                word(record, "type") in ("function_call", "function_call_output", "reasoning")
+                and "payload" not in record
+            ):
                 return True
         return False
 
@@ -124,7 +130,7 @@ class Codex(Format):
 
     def _legacy(self, record: dict[str, Json], line: int, when: str | None) -> None:
         """Rollouts of before September 2025: bare items behind a header."""
-        if record.get("type") in ITEMS:
+        if word(record, "type") in ITEMS:
             self._item(record, line, when)
         elif "instructions" in record or "id" in record:
             self._meta(record, line, when)
@@ -136,13 +142,13 @@ class Codex(Format):
     def _item(self, item: dict[str, Json], line: int, when: str | None) -> None:
         if self.usage_only:
             return
-        type_ = item.get("type") or ("message" if "role" in item else None)
+        type_ = type_of(item)
         parts = list(item_pieces(item))
         if not parts:
             if type_ not in ("ghost_snapshot", "message", "reasoning", None):
                 self.diagnostics.add("info", "unknown_item", f"an item of type {type_!r}; kept, not counted", line)
             return
-        role = _role(item)
+        role = word(item, "role")
         answer = type_ in ANSWERS or role == "assistant"
         turn = None
         if answer:
@@ -151,6 +157,7 @@ class Codex(Format):
             turn = self._open.turn
             if type_ == "reasoning" and item.get("encrypted_content"):
                 self.encrypted[self.session.blocks] = self._open
+                self._reasoned.append(self.session.blocks)
         elif type_ in OUTPUTS or role == "user":
             self._open = None  # what comes in after an answer belongs to the next call
         first = self.session.blocks
@@ -163,16 +170,24 @@ class Codex(Format):
             self.assistants += 1
         self._place(parts, str(role or ("assistant" if answer else "tool")), line, when, turn)
         self.order[first] = str(line)
+        if self._is_copied(when):
+            self._copied_calls = len(self.session.calls)
         if type_ == "message" or type_ is None:
-            self.known[hash((role, "".join(p.text for p in parts)))] = first
+            said = hash((role, "".join(p.text for p in parts)))
+            self.known.setdefault(said, []).append(range(first, self.session.blocks))
 
     def _drop_reasoning(self) -> None:
         """The provider drops the reasoning of earlier turns when the user speaks again (OpenAI's guide on reasoning
         models; the reported tokens of recorded sessions fall by just that)."""
-        gone = [b for b in self.live if b in self.encrypted]
+        gone = set(self._reasoned)
         if gone:
-            self.live = [b for b in self.live if b not in self.encrypted]
-            self.dropped.append((self.session.blocks, tuple(gone)))
+            # they lie at the end of the window: nothing in front of the first of them changes
+            start = len(self.live)
+            while start and self.live[start - 1] >= self._reasoned[0]:
+                start -= 1
+            self.live[start:] = [b for b in self.live[start:] if b not in gone]
+            self.dropped.append((self.session.blocks, tuple(self._reasoned)))
+            self._reasoned = []
 
     def _place(self, parts: list[Piece], role: str, line: int, when: str | None, turn: int | None = None) -> range:
         first = self.session.blocks
@@ -191,21 +206,23 @@ class Codex(Format):
         at = self.session.blocks
         history = payload.get("replacement_history")
         summary = payload.get("message")
-        before, self.live = self.live, []
+        before, self.live, self._reasoned = self.live, [], []
         kept: list[int] = []
         if self.usage_only:
             pass
         elif isinstance(history, list):
+            known = {key: list(blocks) for key, blocks in self.known.items()}
             for item in history:
                 if isinstance(item, dict):
-                    kept.extend(self._replaced(item, line, when))
+                    kept.extend(self._replaced(item, line, when, known))
         else:
             prompts = set(self.prompts)
             kept = [b for b in before if b in prompts or b < (self.prompts[0] if self.prompts else 0)]
             self.live = list(kept)
             if isinstance(summary, str) and summary:
                 self._place([Piece("summary", summary)], "user", line, when)
-        self.prompts = [p for p in self.prompts if p in set(self.live)]
+        window = set(self.live)
+        self.prompts = [p for p in self.prompts if p in window]
         self._open = None
         tokens = self.counter.context
         self.compactions.append(
@@ -213,13 +230,18 @@ class Codex(Format):
         )
         self.counter.context = None
 
-    def _replaced(self, item: dict[str, Json], line: int, when: str | None) -> list[int]:
-        """One item of a replacement history: an earlier message stays the block that it was, a new one is a summary."""
+    def _replaced(
+        self, item: dict[str, Json], line: int, when: str | None, known: dict[int, list[range]]
+    ) -> Sequence[int]:
+        """One item of a replacement history: an earlier message stays the block that it was, a new one is a summary.
+
+        known: earlier messages by what they say; of several equal ones each stands for one item.
+        """
         parts = list(item_pieces(item))
-        role = _role(item)
-        earlier = self.known.get(hash((role, "".join(p.text for p in parts))))
-        if earlier is not None:
-            kept = list(range(earlier, earlier + len(parts)))
+        role = word(item, "role")
+        earlier = known.get(hash((role, "".join(p.text for p in parts))))
+        if earlier:
+            kept = earlier.pop(0)
             self.live.extend(kept)
             return kept
         if role in ("user", "assistant") and not is_injected(item):
@@ -227,7 +249,7 @@ class Codex(Format):
         first = self.session.blocks
         self._place(parts, str(role or "user"), line, when)
         self.order[first] = f"{line}.{first}"
-        return []
+        return ()
 
     # -- events ----------------------------------------------------------------------------------------------------
 
@@ -237,6 +259,10 @@ class Codex(Format):
             self._token_count(payload.get("info"), line, when)
         elif type_ == "task_started":
             self.counter.window_of(payload)
+        elif type_ in ("error", "stream_error"):
+            text = word(payload, "message") or ""
+            if is_overflow(text):
+                self.overflows.append(Overflow(self.thread.calls + 1, line, text[:200]))
         elif type_ == "thread_rolled_back":
             self._roll_back(payload.get("num_turns"), line)
 
@@ -251,7 +277,8 @@ class Codex(Format):
             return
         # since late 2025 the count follows the items of its call; before, it stood in front of them
         last = self.session.calls[-1] if self.session.calls else None
-        behind = last is not None and not last.reported
+        own = len(self.session.calls) > self._copied_calls
+        behind = own and last is not None and not last.reported and last.context is None
         call = last if last is not None and behind else self._call(line, when)
         spent.fill(call, line)
         call.model = call.model or self.model
@@ -270,7 +297,7 @@ class Codex(Format):
         """The user took back their last prompts: everything from the first of them on leaves the window."""
         if not isinstance(turns, int) or isinstance(turns, bool) or turns <= 0:
             return
-        at = self.session.blocks
+        at, start = self.session.blocks, None
         if self.prompts:
             start = self.prompts[-turns] if turns <= len(self.prompts) else self.prompts[0]
             position = self.live.index(start) if start in self.live else 0
@@ -278,7 +305,7 @@ class Codex(Format):
             self.prompts = self.prompts[: -turns or None]
         self._open = None
         self.compactions.append(
-            Compaction(self.thread.calls + 1, at, "rollback", line, f"{turns} turns", kept=tuple(self.live))
+            Compaction(self.thread.calls + 1, at, "rollback", line, f"{turns} turns", back_to=start)
         )
 
     def _reasoning(self) -> dict[int, int]:
@@ -318,8 +345,3 @@ class Codex(Format):
             cwd=self.cwd,
             diagnostics=self.diagnostics.items(),
         )
-
-
-def _role(item: dict[str, Json]) -> str | None:
-    role = item.get("role")
-    return role if isinstance(role, str) else None

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import orjson
 
-from ctxctl.formats.base import Json, dumps
+from ctxctl.formats.base import Json, dumps, word
 from ctxctl.formats.content import Piece, call_text, target_of
 from ctxctl.formats.media import media_of
 from ctxctl.model.block import Media
@@ -38,7 +38,7 @@ ITEMS = CALLS | OUTPUTS | {"message", "agent_message", "reasoning", "compaction"
 
 def item_pieces(item: dict[str, Json]) -> Iterator[Piece]:
     """The pieces of one response item. Encrypted content has no text that could be counted."""
-    type_ = item.get("type") or ("message" if "role" in item else None)
+    type_ = type_of(item)
     if type_ in ("message", "agent_message"):
         yield from _message(item)
     elif type_ == "reasoning":
@@ -52,6 +52,11 @@ def item_pieces(item: dict[str, Json]) -> Iterator[Piece]:
         yield Piece("summary", item["message"] if isinstance(item.get("message"), str) else "")
     elif isinstance(type_, str) and type_.endswith("_call"):
         yield _call(item, type_)
+
+
+def type_of(item: dict[str, Json]) -> str | None:
+    """The type of an item; one without is a message when it has a role."""
+    return word(item, "type") or ("message" if "role" in item else None)
 
 
 def is_injected(item: dict[str, Json]) -> bool:
@@ -70,7 +75,7 @@ def _message(item: dict[str, Json]) -> Iterator[Piece]:
         if isinstance(part, str):
             text = part
         elif isinstance(part, dict):
-            if part.get("type") in ("input_image", "image"):
+            if word(part, "type") in ("input_image", "image"):
                 yield _image(part)
                 continue
             said = part.get("text", part.get("refusal"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ctxctl.errors import InputError
-from ctxctl.formats.base import FORMATS, Format, Json
+from ctxctl.errors import NotATranscriptError
+from ctxctl.formats.base import FORMATS, Format, Json, word
 
 HINT = "`ctxctl list formats` shows what it reads; `--from FORMAT` forces one"
 
@@ -22,7 +22,7 @@ UNREAD: tuple[tuple[str, Rule], ...] = (
     ("the event stream of `codex exec --json`", lambda r: str(r.get("type", "")).startswith(("thread.", "item."))),
     (
         "the stream of `claude -p --output-format stream-json`",
-        lambda r: "session_id" in r and r.get("type") in ("system", "assistant", "user", "result"),
+        lambda r: "session_id" in r and word(r, "type") in ("system", "assistant", "user", "result"),
     ),
     ("a Claude Code web export", lambda r: isinstance(r.get("loglines"), list)),
     ("a Gemini CLI session", lambda r: "sessionId" in r and "projectHash" in r),
@@ -30,7 +30,7 @@ UNREAD: tuple[tuple[str, Rule], ...] = (
     (
         "an opencode export",
         lambda r: (
-            ("info" in r and ("parts" in r or isinstance(r.get("messages"), list)) and "trajectory_format" not in r)
+            ("info" in r and ("parts" in r or _any_item(_list(r.get("messages")), "parts")))
             or str(r.get("type", "")).startswith(("message.updated", "message.part"))
         ),
     ),
@@ -46,14 +46,27 @@ UNREAD: tuple[tuple[str, Rule], ...] = (
     ("an Inspect log", _any("eval", "samples", "status")),
     ("a tau-bench result", _any("task_id", "traj", "reward")),
     ("a Cline SDK session", _any("agent", "sessionId", "messages", "version")),
-    ("a LangChain message dump", lambda r: r.get("lc") == 1 or r.get("type") in ("human", "ai") or "data" in r),
+    (
+        "a LangChain message dump",
+        lambda r: r.get("lc") == 1 or word(r, "type") in ("human", "ai") or ("data" in r and "type" in r),
+    ),
     (
         "OpenTelemetry spans",
-        lambda r: any(str(key).startswith("gen_ai.") for key in (r.get("attributes") or r)) or "resourceSpans" in r,
+        lambda r: (
+            "resourceSpans" in r or any(str(key).startswith("gen_ai.") for key in (*_keys(r.get("attributes")), *r))
+        ),
     ),
     ("a ShareGPT set", lambda r: isinstance(r.get("conversations"), list)),
     ("a Goose session", _any("working_dir", "message_count")),
 )
+
+
+def _keys(value: Json) -> list[Json]:
+    return list(value) if isinstance(value, dict) else []
+
+
+def _list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
 
 
 def _any_item(items: list[Json], *keys: str) -> bool:
@@ -69,7 +82,7 @@ def is_aider(lines: Sequence[bytes]) -> bool:
 
 
 def detect(records: Sequence[Json], path: str) -> type[Format]:
-    """The format whose rule matches the first records of a file; InputError when none does."""
+    """The format whose rule matches the first records of a file; NotATranscriptError when none does."""
     known = sorted((entry for _, entry in FORMATS), key=lambda entry: entry.priority)
     specific = [entry for entry in known if entry.priority < 50]
     for entry in specific:
@@ -78,7 +91,7 @@ def detect(records: Sequence[Json], path: str) -> type[Format]:
     objects = [r for r in _flat(records) if isinstance(r, dict)]
     for what, rule in UNREAD:
         if any(rule(record) for record in objects):
-            raise InputError(
+            raise NotATranscriptError(
                 f"this looks like {what}, which ctxctl does not read",
                 path=path,
                 hint=HINT,
@@ -88,7 +101,7 @@ def detect(records: Sequence[Json], path: str) -> type[Format]:
             return entry
     seen = sorted({str(key) for record in objects for key in record})[:8]
     found = f" (keys seen: {', '.join(seen)})" if seen else ""
-    raise InputError(
+    raise NotATranscriptError(
         f"not a transcript format that ctxctl knows{found}",
         path=path,
         hint=HINT,

@@ -16,7 +16,7 @@ START = re.compile(r'\{"[A-Za-z_$]{1,40}":')
 RECORD_TYPES = frozenset(
     ("user", "assistant", "system", "progress", "attachment", "summary", "file-history-snapshot", "queue-operation")
 )
-BLANK = re.compile(r"\s*\Z")
+BLANKS = re.compile(r"\s*")
 LONGEST_NUMBER = 4300
 """Digits of a whole number; longer ones take quadratic time to convert, and Python refuses them."""
 
@@ -68,16 +68,12 @@ def _slow(data: bytes, line: int, diagnostics: Diagnostics) -> list[Json]:
         try:
             value, end = _decoder.raw_decode(text, position)
         except (json.JSONDecodeError, RecursionError):
-            found = _salvage(text, position)
-            if found is None:
-                skipped += len(text) - position
-                break
-            value, start, end = found
-            skipped += start - position
+            found, start = _salvage(text, position)
+            values.extend(found)
+            skipped = start - position
+            break
         values.append(value)
-        position = end
-        while position < len(text) and text[position].isspace():
-            position += 1
+        position = BLANKS.match(text, end).end()  # type: ignore[union-attr]
     if skipped:
         what = "a cut or damaged record" if values else "not valid JSON"
         diagnostics.add("warning", "damaged_line", f"{what}: {skipped} characters could not be read", line)
@@ -88,30 +84,31 @@ def _slow(data: bytes, line: int, diagnostics: Diagnostics) -> list[Json]:
     return values
 
 
-def _salvage(text: str, position: int) -> tuple[Json, int, int] | None:
-    """The first whole record behind a cut one that runs to the end of the line: (value, start, end).
+def _salvage(text: str, position: int) -> tuple[list[Json], int]:
+    """The whole records behind a cut one, up to the end of the line, and where the first of them starts.
 
-    What stands right behind `[`, `:` or `,` is most likely a part of the cut record: it must look like a record, not
-    like a content block or a message within one. All attempts together are bounded by the length of the line, since a
-    hostile one could make each of them as long as itself.
+    They are looked for from the end: within a record no object reaches as far as the record itself. What stands right
+    behind `[`, `:` or `,` is most likely a part of the cut record: it must look like a record, not like a content block
+    or a message within one. All attempts together are bounded by the length of the line.
     """
-    budget = 4 * len(text) + 10_000
-    for match in START.finditer(text, position + 1):
-        start = match.start()
+    found: list[Json] = []
+    bound, budget = len(text), 4 * len(text) + 10_000
+    for start in reversed([match.start() for match in START.finditer(text, position + 1)]):
         within = text[max(0, start - 50) : start].rstrip()[-1:] in ("[", ":", ",")
         try:
             value, end = _decoder.raw_decode(text, start)
         except json.JSONDecodeError as error:
             budget -= error.pos  # not from `start`: making the error counts the line ends from the text's start
         except RecursionError:
-            budget -= len(text) - start
+            budget -= 10_000
         else:
-            if BLANK.match(text, end) and (not within or _is_record(value)):
-                return value, start, end
+            if BLANKS.match(text, end).end() >= bound and (not within or _is_record(value)):  # type: ignore[union-attr]
+                found.append(value)
+                bound = start
             budget -= end - start
         if budget < 0:
-            return None
-    return None
+            break
+    return found[::-1], bound
 
 
 def _is_record(value: Json) -> bool:

@@ -13,7 +13,9 @@ from ctxctl.formats.base import FORMATS, Json
 from ctxctl.formats.chat import ConversationFormat, chat_pieces, chat_usage
 from ctxctl.formats.codex_items import item_pieces
 from ctxctl.formats.openai_chat import chat_message, is_conversation
+from ctxctl.formats.overflow import is_overflow
 from ctxctl.formats.session import Call
+from ctxctl.model.transcript import Overflow
 
 
 @FORMATS.register("mini-swe-agent")
@@ -55,6 +57,10 @@ class MiniSweAgent(ConversationFormat):
             if call is not None:
                 answered += 1
                 self._spent(call, extra, line)
+        info = head.get("info")
+        status = info.get("exit_status") if isinstance(info, dict) else None
+        if isinstance(status, str) and is_overflow(status):
+            self.overflows.append(Overflow(self.thread.calls + 1, line, f"the run ended with {status}"))
 
     def _message(
         self, message: dict[str, Json], extra: dict[str, Json], line: int, name: str, running: bool

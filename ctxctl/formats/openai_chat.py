@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ctxctl.formats.base import FORMATS, Json, dumps
+from ctxctl.formats.base import FORMATS, Json, dumps, word
 from ctxctl.formats.chat import KIND_OF_ROLE, ConversationFormat, chat_pieces, chat_usage
 from ctxctl.formats.content import Piece
 from ctxctl.formats.session import Call
@@ -98,7 +98,7 @@ def is_conversation(messages: list[Json] | None) -> bool:
 
 def is_message(record: dict[str, Json]) -> bool:
     """Whether a record is one chat message."""
-    known = record.get("role") in KIND_OF_ROLE
+    known = word(record, "role") in KIND_OF_ROLE
     return known and any(key in record for key in ("content", "tool_calls", "function_call"))
 
 

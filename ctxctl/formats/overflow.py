@@ -5,6 +5,7 @@ from __future__ import annotations
 # Wordings of the providers' own errors, lower case: Anthropic, OpenAI, Gemini, Bedrock, vLLM, OpenRouter.
 PHRASES = (
     "prompt is too long",
+    "contextwindowexceedederror",
     "input is too long",
     "model_context_window_exceeded",
     "context_length_exceeded",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import orjson
 
-from ctxctl.errors import InputError, NothingFoundError
+from ctxctl.errors import InputError, NotATranscriptError, NothingFoundError
 from ctxctl.formats.base import FORMATS, Diagnostics, Emit, Format, Json
 from ctxctl.formats.detect import HINT, detect, is_aider
 from ctxctl.formats.jsonlines import BOM, parse_line
@@ -57,12 +57,15 @@ def scan(
         diagnostics = Diagnostics()
         head, rest, document = _head(stream, diagnostics, chosen)
         records = [value for line, _, values in head for value in values]
-        if chosen is None and is_aider([data for _, data, _ in head]):
-            raise InputError("this looks like an aider chat history, which ctxctl does not read", path=path, hint=HINT)
         if all(value == [] for value in records):
-            raise _nothing_usable(path, diagnostics, records)
+            raise _aider(path, head) or _nothing_usable(path, diagnostics, records)
         if chosen is None:
-            chosen = detect(records, path)
+            try:
+                chosen = detect(records, path)
+            except NotATranscriptError:
+                if (history := _aider(path, head)) is not None:
+                    raise history from None
+                raise
         reader = chosen(path, emit, usage_only=usage_only)
         reader.diagnostics = diagnostics
         reader.on_model = on_model
@@ -81,7 +84,13 @@ def scan(
     if companions and path != "-":
         for companion in chosen.companions(Path(path)):
             _companion(reader, companion, usage_only)
-    return reader.finish()
+    transcript = reader.finish()
+    empty = not (transcript.threads and (transcript.usage or transcript.order or transcript.live))
+    if format_name and empty and not chosen.sniff(records, path):
+        raise InputError(
+            f"nothing in it reads as {chosen.name}", path=path, hint="leave out --from, or try another format"
+        )
+    return transcript
 
 
 Head = list[tuple[int, bytes, list[Json]]]
@@ -112,7 +121,8 @@ def _head(stream: Stream, diagnostics: Diagnostics, chosen: type[Format] | None)
                 break
         else:
             data = b"".join([*first, *following])
-            value = _document(data, stream.name, diagnostics, len(following) + len(first))
+            pretty = len(following) > 2 and not any(map(_is_object, following[:LOOK_AT]))
+            value = _document(data, stream.name, diagnostics, pretty=pretty)
             if value is not None:
                 return [(1, data, [value])], iter(()), True
         lines = itertools.chain(following, lines)
@@ -132,16 +142,25 @@ def _head(stream: Stream, diagnostics: Diagnostics, chosen: type[Format] | None)
     return head, lines, False
 
 
-def _document(data: bytes, name: str, diagnostics: Diagnostics, lines: int) -> Json | None:
-    """The value of a file that is one JSON document over several lines, None when it rather is JSON lines."""
+def _aider(path: str, head: Head) -> NotATranscriptError | None:
+    if not is_aider([data for _, data, _ in head]):
+        return None
+    return NotATranscriptError(
+        "this looks like an aider chat history, which ctxctl does not read", path=path, hint=HINT
+    )
+
+
+def _document(data: bytes, name: str, diagnostics: Diagnostics, *, pretty: bool) -> Json | None:
+    """The value of a file that is one JSON document over several lines, None when it rather is JSON lines. pretty: no
+    line of it is a record."""
     try:
         return orjson.loads(data.removeprefix(BOM))
     except orjson.JSONDecodeError as error:
         values = parse_line(data, 1, quiet := Diagnostics())
         if len(values) == 1 and not quiet.count("damaged_line"):
-            diagnostics._items.extend(quiet.items())
+            diagnostics.extend(quiet.items())
             return values[0]
-        if lines > 3 and data.removeprefix(BOM).lstrip()[:2] in (b"{\n", b"[\n", b"{\r", b"[\r"):
+        if pretty and data.removeprefix(BOM).lstrip()[:2] in (b"{\n", b"[\n", b"{\r", b"[\r"):
             raise InputError(
                 f"a damaged JSON document: {error.msg} (column {error.colno})",
                 path=name,
@@ -225,9 +244,14 @@ def _companion(reader: Format, path: Path, usage_only: bool) -> None:
     try:
         with open_stream(str(path)) as stream:
             reader.begin_companion(path)
+            reader.diagnostics.path = str(path)
+            complete = reader.complete
             _lines(reader, stream, stream.lines(), 0, usage_only, None, None)
+            reader.complete = complete  # a helper's torn tail says nothing of the session's own
     except InputError as error:
         reader.diagnostics.add("warning", "companion_unreadable", str(error))
+    finally:
+        reader.diagnostics.path = None
 
 
 def _nothing_usable(path: str, diagnostics: Diagnostics, records: list[Json]) -> InputError | NothingFoundError:

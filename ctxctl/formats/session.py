@@ -19,7 +19,8 @@ LARGEST_COUNT = (1 << 40) - 1
 
 @dataclass(slots=True)
 class Call:
-    """One model call while it is read: usage fields grow to their maximum over the lines that state them."""
+    """One model call while it is read: usage fields grow to their maximum over the lines that state them. damaged: a
+    bit for each field of the prompt that was stated wrongly and never rightly."""
 
     turn: int
     thread: str
@@ -34,7 +35,8 @@ class Call:
     context: int | None = None
     cost: float | None = None
     reported: bool = False
-    damaged: bool = False
+    damaged: int = 0
+    cache_write_1h: int = 0
 
     def usage(self) -> Usage:
         """The frozen value. The context is unknown where a part of the prompt was stated wrongly."""
@@ -54,6 +56,7 @@ class Call:
             self.model,
             self.cost,
             self.time,
+            self.cache_write_1h,
             self.reported,
         )
 
@@ -196,7 +199,44 @@ def tokens_of(value: Json, name: str, line: int, diagnostics: Diagnostics) -> in
         return value
     if isinstance(value, float) and isfinite(value) and value == int(value) and 0 <= value <= LARGEST_COUNT:
         return int(value)
-    if isinstance(value, str) and value.isascii() and value.isdigit() and int(value) <= LARGEST_COUNT:
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 14:
         return int(value)
-    diagnostics.add("warning", "invalid_usage", f"{name} is {value!r}: this field is ignored", line)
+    diagnostics.add("warning", "invalid_usage", f"{name} is {str(value)[:40]!r}: this field is ignored", line)
     return -1
+
+
+ANTHROPIC_FIELDS = (
+    ("input", "input_tokens"),
+    ("output", "output_tokens"),
+    ("cache_read", "cache_read_input_tokens"),
+    ("cache_write", "cache_creation_input_tokens"),
+)
+
+
+def anthropic_usage(call: Call, usage: dict[str, Json], line: int, diagnostics: Diagnostics) -> None:
+    """Merge a usage object of the Anthropic API into a call, per field the maximum. Input excludes the cache."""
+    kept_long = usage.get("cache_creation")
+    if type(kept_long) is dict and kept_long.get("ephemeral_1h_input_tokens"):
+        value = tokens_of(kept_long["ephemeral_1h_input_tokens"], "ephemeral_1h_input_tokens", line, diagnostics)
+        call.cache_write_1h = max(call.cache_write_1h, value or 0)
+    new, output = usage.get("input_tokens"), usage.get("output_tokens")
+    read, write = usage.get("cache_read_input_tokens"), usage.get("cache_creation_input_tokens")
+    if type(new) is type(output) is type(read) is type(write) is int and (
+        0 <= (new | output | read | write) <= LARGEST_COUNT  # of all four at once: the bound is a power of two
+    ):
+        call.reported, call.damaged = True, 0
+        call.input = max(new, call.input)
+        call.output = max(output, call.output)
+        call.cache_read = max(read, call.cache_read)
+        call.cache_write = max(write, call.cache_write)
+        return
+    for bit, (field, name) in enumerate(ANTHROPIC_FIELDS):
+        value = tokens_of(usage.get(name), name, line, diagnostics)
+        if value is None:
+            continue
+        call.reported = True
+        if value < 0:
+            call.damaged |= 1 << bit if field != "output" else 0
+        else:
+            call.damaged &= ~(1 << bit)
+            setattr(call, field, max(value, getattr(call, field)))

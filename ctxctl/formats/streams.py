@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO, cast
 
-from ctxctl.errors import InputError
+from ctxctl.errors import InputError, NotATranscriptError
 
 BUFFER = 1 << 20
 CHUNK = 1 << 13
@@ -38,7 +38,7 @@ class Stream:
         head = buffered.peek(16)[:16]
         for magic, what in NOT_TEXT.items():
             if head.startswith(magic):
-                raise InputError(f"this is {what}, not a transcript that ctxctl reads", path=name)
+                raise NotATranscriptError(f"this is {what}, not a transcript that ctxctl reads", path=name)
         self._packed: _Packed | None = None
         if head.startswith((GZIP, ZSTD)):
             self._packed = _Packed(buffered, _inflate if head.startswith(GZIP) else _unpack)

@@ -14,12 +14,15 @@ Severity = Literal["info", "warning", "error"]
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """Something that a reader could not use or had to bridge. line: 1-based, None when it concerns the whole file."""
+    """Something that a reader could not use or had to bridge. line: 1-based, None when it concerns the whole file; path:
+    of a companion file, when it lies there; count: how many this entry stands for."""
 
     severity: Severity
     code: str
     message: str
     line: int | None = None
+    path: str | None = None
+    count: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +31,9 @@ class Compaction:
 
     turn: the first model call after it. at: index of the first block that came after it. kind: `full` (summary),
     `micro` (old tool results cleared), `rollback` (turns dropped). kept: indexes of earlier blocks that stay, in the
-    order in which they follow the summary. cleared: indexes of results whose content is gone. before, after: tokens
-    of the window as the transcript states them.
+    order in which they follow the summary. cleared: indexes of blocks whose content is gone. back_to: of a rollback,
+    the first block that left: the window is again what it was before it. before, after: tokens of the window as the
+    transcript states them.
     """
 
     turn: int
@@ -41,6 +45,7 @@ class Compaction:
     after: int | None = None
     kept: tuple[int, ...] = ()
     cleared: tuple[int, ...] = ()
+    back_to: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +109,7 @@ class Transcript:
     usage: one per model call of any thread, in file order.
     call_keys: beside usage, equal for copies of one call in several files (within one process); empty where a format
     has no ids for calls.
+    abandoned: indexes of calls that a rewind left behind.
     parts: first block of each sub-agent file, and the prefix of its ids.
     window: the context window that the transcript itself states, tokens.
     context_has_answer: whether the reported context of a call holds its answer too.
@@ -129,6 +135,7 @@ class Transcript:
     inherited: int = 0
     compactions: tuple[Compaction, ...] = ()
     branches: tuple[Branch, ...] = ()
+    abandoned: frozenset[int] = frozenset()
     overflows: tuple[Overflow, ...] = ()
     conversations: tuple[Conversation, ...] = ()
     threads: tuple[str, ...] = ()

@@ -15,6 +15,7 @@ class Usage:
     input excludes what the cache served or stored, in every format; reasoning is part of output.
     context: tokens of the window on this call as the format defines it (prompt side; Codex: prompt and answer), None
     when the transcript states it wrongly or not at all.
+    cache_write_1h: the part of cache_write that is kept for an hour.
     line: where it was last stated. cost: USD as recorded, if recorded. time: seconds since 1970.
     reported: False for a call of which the transcript states no usage.
     """
@@ -31,6 +32,7 @@ class Usage:
     model: str | None = None
     cost: float | None = None
     time: float | None = None
+    cache_write_1h: int = 0
     reported: bool = True
 
     @property

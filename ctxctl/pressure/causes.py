@@ -6,17 +6,21 @@ from array import array
 from collections.abc import Iterable
 
 from ctxctl.model.block import KINDS
-from ctxctl.trace.tally import ERROR, Tally
+from ctxctl.trace.tally import ANSWER, ERROR, Tally
 
 LOOK_BACK = 5
 """Turns before the spike in which a repeated call counts as a retry."""
 
 
 class Causes:
-    """Finds causes at some turns of one thread. estimates: tokens per block."""
+    """Finds causes at some turns of one thread. estimates: tokens per block; has_answer: whether the context of a call
+    holds its own answer."""
 
-    def __init__(self, tally: Tally, thread: int, estimates: array[float], turns: Iterable[int]) -> None:
+    def __init__(
+        self, tally: Tally, thread: int, estimates: array[float], turns: Iterable[int], *, has_answer: bool = False
+    ) -> None:
         self._tally = tally
+        self._has_answer = has_answer
         self._estimates = estimates
         wanted = {t for turn in turns for t in range(turn - LOOK_BACK, turn + 1)}
         self._blocks: dict[int, list[int]] = {}
@@ -29,8 +33,9 @@ class Causes:
         grows from call to call, long reasoning, or the largest thing that came in."""
         tally = self._tally
         # what a turn adds to the prompt is the previous answer and what came in after it
-        entered = [b for b in self._blocks.get(turn - 1, []) if KINDS[tally.kind[b]] in ("thinking", "assistant")]
-        entered += [b for b in self._blocks.get(turn, []) if KINDS[tally.kind[b]] not in ("thinking", "assistant")]
+        answered = turn if self._has_answer else turn - 1
+        entered = [b for b in self._blocks.get(answered, []) if tally.flags[b] & ANSWER]
+        entered += [b for b in self._blocks.get(turn, []) if not tally.flags[b] & ANSWER]
         if not entered:
             return "unknown: the transcript holds nothing that came in at this turn"
         largest = max(entered, key=lambda b: self._size(b))
@@ -44,7 +49,9 @@ class Causes:
                 kind, f"a {kind}"
             )
             return f"{what}: {round(self._size(largest)):,} tokens"
-        return f"a long {kind.replace('_', ' ')}: {round(self._size(largest)):,} tokens"
+        what = {"assistant": "answer", "tool_call": "tool call"}.get(kind, kind)
+        name = self._tally.names[self._tally.tool[largest]]
+        return f"a long {what}{f' of {name}' if name else ''}: {round(self._size(largest)):,} tokens"
 
     def _of_result(self, result: int, turn: int) -> str:
         tally = self._tally

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ctxctl.model.transcript import Transcript
+from ctxctl.model.transcript import Compaction, Transcript
 from ctxctl.tokens.calibrated import Calibration, calibrate
 from ctxctl.trace.tally import ANSWER, MEDIA_CLASS, NEW_MESSAGE, Tally
 
@@ -43,50 +42,61 @@ def count_curve(transcript: Transcript, tally: Tally) -> CountedCurve:
 
 def _walk(transcript: Transcript, tally: Tally, estimates: array[float]) -> tuple[array[float], array[float]]:
     """Tokens that enter the window with each call, and tokens in it at each call; index 0 is turn 1."""
-    main = _thread_number(transcript, tally)
+    main = thread_number(transcript, tally)
     calls = max((u.turn for u in transcript.usage if u.thread == transcript.main), default=0)
-    entering = array("d", bytes(8 * (calls + 2)))
-    includes_answer = transcript.context_has_answer
-    cuts = {c.at: c for c in transcript.compactions}
+    entering, at_call = array("d", bytes(8 * calls)), array("d", bytes(8 * calls))
+    cuts: dict[int, list[Compaction]] = {}
+    for cut in transcript.compactions:
+        cuts.setdefault(cut.at, []).append(cut)
+    # a rollback needs to know what the window held before a block
+    before = array("d") if any(c.back_to is not None for c in transcript.compactions) else None
     drops = dict(transcript.dropped)
     starts = {c.first for c in transcript.conversations}
-    running, superseded = 0.0, transcript.superseded
-    at_call = array("d", bytes(8 * calls))
-    answered = 0
-    per_message = tally.family.per_message
+    has_answer, superseded, per_message = transcript.context_has_answer, transcript.superseded, tally.family.per_message
+    running, seen = 0.0, 0
     for number, estimate in enumerate(estimates):
-        cut = cuts.get(number)
-        if cut is not None:
-            running = _after(cut.kind, running, cut.kept, cut.cleared, estimates)
+        for cut in cuts.get(number, ()):
+            running = _after(cut, running, estimates, before)
         if number in drops:
             running = max(0.0, running - sum(estimates[b] for b in drops[number]))
         if number in starts:
             running = 0.0
+        if before is not None:
+            before.append(running)
         if tally.thread[number] != main or number in superseded:
             continue
         if tally.flags[number] & NEW_MESSAGE:
             estimate += per_message
         turn = tally.turn[number]
         is_answer = tally.flags[number] & ANSWER
-        if is_answer and turn > answered and turn <= calls:
-            at_call[turn - 1] = running
-            answered = turn
+        # a call sees what is there before its answer; one that was answered with nothing, what is there before the next
+        while seen < min(turn if is_answer else turn - 1, calls):
+            at_call[seen] = running
+            seen += 1
         running += estimate
-        if is_answer and includes_answer and turn <= calls:
+        if is_answer and has_answer and turn <= calls:
             at_call[turn - 1] = running
-        enters = turn + 1 if is_answer and not includes_answer else turn
+        enters = turn + 1 if is_answer and not has_answer else turn
         if 1 <= enters <= calls:
             entering[enters - 1] += estimate
+    for rest in range(seen, calls):
+        at_call[rest] = running
     return entering, at_call
 
 
-def _after(kind: str, running: float, kept: Sequence[int], cleared: Sequence[int], estimates: array[float]) -> float:
-    if kind == "micro":
-        return max(0.0, running - sum(max(0.0, estimates[b] - PLACEHOLDER_TOKENS) for b in cleared))
-    return sum(estimates[b] for b in kept)
+def _after(cut: Compaction, running: float, estimates: array[float], before: array[float] | None) -> float:
+    """Tokens in the window once a compaction was done."""
+    if cut.kind == "micro":
+        return max(0.0, running - sum(max(0.0, estimates[b] - PLACEHOLDER_TOKENS) for b in cut.cleared))
+    if cut.kind == "rollback":
+        if before is None or cut.back_to is None:
+            return running if cut.back_to is None else 0.0
+        return before[cut.back_to] if cut.back_to < len(before) else running
+    return sum(estimates[b] for b in cut.kept)
 
 
-def _thread_number(transcript: Transcript, tally: Tally) -> int:
+def thread_number(transcript: Transcript, tally: Tally) -> int:
+    """The tally's number of the main thread, -1 when it has no block."""
     return tally.names.index(transcript.main) if transcript.main in tally.names else -1
 
 
@@ -117,7 +127,15 @@ def _pairs(transcript: Transcript, entering: array[float]) -> list[tuple[float, 
 
 
 def _overhead(transcript: Transcript, at_call: array[float]) -> int | None:
+    """What the first request since the last full compaction, or since the model changed, holds beyond what was
+    counted: system prompt and tool definitions, and whatever else the client puts in without writing it down."""
+    start = max((c.turn for c in transcript.compactions if c.kind == "full"), default=0)
+    found, model = None, None
     for usage in transcript.usage:
-        if usage.thread == transcript.main and usage.context:
-            return max(0, round(usage.context - at_call[usage.turn - 1]))
-    return None
+        if usage.thread != transcript.main or not usage.context:
+            continue
+        if found is None or usage.model != model or (start and usage.turn >= start):
+            found, model = max(0, round(usage.context - at_call[usage.turn - 1])), usage.model
+            if usage.turn >= start:
+                start = 0
+    return found

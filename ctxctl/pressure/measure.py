@@ -15,7 +15,7 @@ from ctxctl.pressure.attention import Attention, WeakMiddle, expected_visibility
 from ctxctl.pressure.causes import Causes
 from ctxctl.pressure.composition import block_id, compose
 from ctxctl.pressure.context import context_of
-from ctxctl.pressure.curve import PLACEHOLDER_TOKENS, CountedCurve, count_curve
+from ctxctl.pressure.curve import PLACEHOLDER_TOKENS, CountedCurve, count_curve, thread_number
 from ctxctl.pressure.result import (
     Analysis,
     AnalysisOptions,
@@ -66,7 +66,13 @@ def measure(
     starts = frozenset(tally.turn[c.first] for c in transcript.conversations if c.first < len(tally))
     counted = [tokens + (curve.overhead or 0) for tokens in curve.at_call]
     pressure, spikes, events = pressure_of(transcript, window, options, counted, starts)
-    causes = Causes(tally, _thread_number(tally, transcript.main), estimates, (s.turn for s in spikes))
+    causes = Causes(
+        tally,
+        thread_number(transcript, tally),
+        estimates,
+        (s.turn for s in spikes),
+        has_answer=transcript.context_has_answer,
+    )
     found = tuple(SpikeFound(s.turn, s.tokens, s.mean, s.ratio, causes.of(s.turn)) for s in spikes)
     everything = (b for b in range(len(tally)) if b not in transcript.superseded)
     composition_all = compose(tally, estimates, everything, transcript.parts)
@@ -107,10 +113,6 @@ def measure(
         watermark=options.pressure.watermark,
         act_from=options.act_from,
     )
-
-
-def _thread_number(tally: Tally, thread: str) -> int:
-    return tally.names.index(thread) if thread in tally.names else -1
 
 
 def _largest_conversation(transcript: Transcript, estimates: array[float]) -> int | None:

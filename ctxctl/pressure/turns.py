@@ -11,6 +11,9 @@ from ctxctl.pressure.readings import Readings
 from ctxctl.pressure.result import AnalysisOptions, Peak
 from ctxctl.pressure.window import WindowSize
 
+WEIGHT = ("micro", "rollback", "full")
+"""What names a turn before which several things happened: the last of these."""
+
 
 def usage_of(
     transcript: Transcript,
@@ -42,24 +45,26 @@ def pressure_of(
     out when it is None. starts: turns at which a new conversation, and so a new monitor, begins.
     """
 
-    spikes: list[Spike] = []
-    events: list[LevelChange] = []
+    monitors: list[ContextPressureMonitor] = []
+    cuts: dict[int, str] = {}
+    for cut in transcript.compactions:
+        cuts[cut.turn] = max(cuts.get(cut.turn, cut.kind), cut.kind, key=WEIGHT.index)
 
     def readings() -> Iterator[Reading]:
-        cuts = {c.turn: c.kind for c in transcript.compactions}
-        monitor: ContextPressureMonitor | None = None
         for usage in main_calls(transcript):
-            if monitor is None or usage.turn in starts:
-                monitor = ContextPressureMonitor(window.tokens, thresholds=options.thresholds, options=options.pressure)
-                monitor.spikes, monitor.events = spikes, events
+            if not monitors or usage.turn in starts:
+                monitors.append(
+                    ContextPressureMonitor(window.tokens, thresholds=options.thresholds, options=options.pressure)
+                )
             tokens, source = usage.context, "reported"
             if not tokens:
                 if counted is None:
                     continue
                 tokens, source = round(counted[usage.turn - 1]), "counted"
-            yield monitor.update(tokens, turn=usage.turn, source=source, compaction=cuts.get(usage.turn))
+            yield monitors[-1].update(tokens, turn=usage.turn, source=source, compaction=cuts.get(usage.turn))
 
-    return Readings(readings()), spikes, tuple(events)
+    found = Readings(readings())
+    return found, [s for m in monitors for s in m.spikes], tuple(e for m in monitors for e in m.events)
 
 
 def peak_of(pressure: Readings) -> Peak | None:
@@ -72,13 +77,18 @@ def peak_of(pressure: Readings) -> Peak | None:
 
 
 def newest_call(transcript: Transcript) -> Usage | None:
-    """The newest call of the live branch whose context was reported; None when a compaction came after it."""
-    cut = max((c.turn for c in transcript.compactions if c.kind == "full"), default=0)
-    abandoned = {i for b in transcript.branches if not b.live for i in b.calls}
-    shared = {i for b in transcript.branches if b.live for i in b.calls}
+    """The newest call of the live branch whose context was reported; None when the window was cut down after it."""
+    cut = max(
+        (
+            c.turn
+            for c in transcript.compactions
+            if c.kind == "full" or (c.kind == "rollback" and not transcript.branches)
+        ),
+        default=0,
+    )
     newest = None
     for index, usage in enumerate(transcript.usage):
-        if usage.thread == transcript.main and usage.context and (index not in abandoned or index in shared):
+        if usage.thread == transcript.main and usage.context and index not in transcript.abandoned:
             newest = usage
     return newest if newest is None or newest.turn >= cut else None
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import ctxctl as library
+from ctxctl.errors import ConfigError
 
 CASES = Path(__file__).resolve().parents[3] / "shared" / "cases"
 AREAS = ("parse", "usage", "window", "chain", "estimate", "io", "cli")
@@ -284,7 +285,6 @@ def test_081_and_082_thresholds_and_streams(of: Any, tmp_path: Path) -> None:
             assert b"\x1b" not in done.stdout
             if options:
                 assert strict(done.stdout)["result"]["context"]["reported"] == 90_000
-    chat = CASES / "081-bad-thresholds" / "input.jsonl"
     for text in sorted((CASES / "081-bad-thresholds" / "configs").glob("*.yaml")):
         body = text.read_text(encoding="utf-8").replace("treshold:", "rde:").replace("threshold:", "red:")
         body = body.replace("soft_red:", "orange:").replace("hard_red:", "red:")
@@ -292,7 +292,10 @@ def test_081_and_082_thresholds_and_streams(of: Any, tmp_path: Path) -> None:
         (tmp_path / "own.yaml").write_text(
             "".join(["pressure_thresholds:\n", *(f"  {line}\n" for line in lines)] if lines else [])
         )
-        done = run("analyze", "--config", "own.yaml", chat, folder=tmp_path)
-        expected = 0 if text.stem in ("clamped-95", "empty") else 4
-        assert done.returncode == expected, (text.name, done.stderr)
-        assert expected == 0 or (b"own.yaml" in done.stderr and b"pressure_thresholds" in done.stderr)
+        if text.stem in ("clamped-95", "empty"):
+            expected = 0.95 if text.stem == "clamped-95" else 0.9
+            assert library.load_settings(tmp_path / "own.yaml").pressure_thresholds.red == expected
+            continue
+        with pytest.raises(ConfigError, match=r"own\.yaml:\d+: pressure_thresholds") as error:
+            library.load_settings(tmp_path / "own.yaml")
+        assert error.value.exit_code == 4

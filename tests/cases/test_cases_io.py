@@ -344,11 +344,11 @@ def test_a_report_over_a_wide_and_a_narrow_source(session: bytes, save: Any, wit
 def test_readers_of_a_report_never_see_half_of_it(session: bytes, save: Any, folder: Path, tmp_path: Path) -> None:
     path, target = save(session), folder / "shared.json"
     command = [sys.executable, "-m", "ctxctl", "analyze", "-q", "-o", str(target), "--force", str(path)]
-    runs = [subprocess.Popen(command, cwd=folder, env={**os.environ, "HOME": str(tmp_path)}) for _ in range(5)]
+    runs = [subprocess.Popen(command, cwd=folder, env={**os.environ, "HOME": str(tmp_path)}) for _ in range(4)]
     while any(run.poll() is None for run in runs):
         if target.exists():
             json.loads(target.read_bytes())
-    assert [run.returncode for run in runs] == [0] * 5
+    assert [run.returncode for run in runs] == [0] * 4
     assert json.loads(target.read_bytes())["schema"] == "ctxctl.analyze/1"
     assert sorted(p.name for p in folder.iterdir()) == ["shared.json", "t.jsonl"]
 

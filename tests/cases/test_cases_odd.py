@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import random
 from collections import Counter
@@ -109,10 +110,13 @@ def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
     return copy
 
 
+models = functools.cache(ctxctl.load_models)
+
+
 def check(path: Path, data: bytes, format_: str | None) -> None:
     """Read, measure and write back; the sums of what is reported have to agree with each other."""
     path.write_bytes(data)
-    table = ctxctl.load_models()
+    table = models()
     try:
         found = ctxctl.analyze(str(path), table, ctxctl.AnalysisOptions(blocks=True, format_name=format_))
     except CtxctlError as error:
@@ -141,7 +145,7 @@ def test_a_wrong_value_in_each_place(format_: str, forced: bool, good: Any, tmp_
     failed: dict[str, Any] = {}
     every = [p for p in places(records) if p]
     for number, place in enumerate(every):
-        for new in ([], {}, WRONG[number % len(WRONG)]):
+        for new in ([] if number % 2 else {}, WRONG[number % len(WRONG)]):
             data = lines(replaced(records, place, new))
             try:
                 check(tmp_path / "t.jsonl", data, format_ if forced else None)

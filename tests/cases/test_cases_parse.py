@@ -21,6 +21,7 @@ DAMAGED = {
     "a block of NULs": (b"\0" * 700, "nul_block"),
     "a page of NULs": (b"\0" * 70_000, "nul_block"),
     "bytes of no text": (bytes(range(128, 256)), "damaged_line"),
+    "a cut list of odd objects": (b'{"type":"user","rows":[{"type":[]},{"type":{}}', "damaged_line"),
 }
 
 

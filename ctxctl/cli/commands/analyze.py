@@ -12,7 +12,7 @@ import typer
 from ctxctl.cli import options as opt
 from ctxctl.cli.inputs import Inputs, resolve
 from ctxctl.cli.io import Progress, Streams, error_text, write_file
-from ctxctl.errors import CtxctlError, ExitCode, InputError, NothingFoundError, UsageError
+from ctxctl.errors import CtxctlError, ExitCode, NotATranscriptError, NothingFoundError, UsageError
 
 
 class TokensFrom(StrEnum):
@@ -152,7 +152,7 @@ class _Run:
         skipped: list[tuple[str, str]] = []
         for item in self.inputs.items:
             outcome = self._one(item.path, options)
-            if item.found and isinstance(outcome.error, (InputError, NothingFoundError)) and _is_no_transcript(outcome):
+            if item.found and isinstance(outcome.error, (NotATranscriptError, NothingFoundError)):
                 skipped.append((item.path, outcome.error.message if outcome.error else ""))
                 continue
             done.append(outcome)
@@ -281,12 +281,3 @@ class _Run:
 
 def _error_of(entry: dict[str, Any]) -> dict[str, Any]:
     return {"error": entry["error"]} if "error" in entry else {}
-
-
-def _is_no_transcript(outcome: _Done) -> bool:
-    """A file of a folder that is simply something else; damage and unreadable files stay errors."""
-    error = outcome.error
-    if isinstance(error, NothingFoundError):
-        return True
-    text = error.message if error is not None else ""
-    return text.startswith(("not a transcript", "this looks like", "this is a", "a damaged JSON document"))

@@ -9,8 +9,8 @@ from ctxctl.model.block import KINDS
 from ctxctl.model.transcript import Diagnostic
 from ctxctl.pressure.analysis import Analysis
 from ctxctl.pressure.composition import Composition
-from ctxctl.pressure.options import PressureThresholds
 from ctxctl.pressure.gates import DAMAGE
+from ctxctl.pressure.options import PressureThresholds
 from ctxctl.reports.document import Column, Fact, Finding, Level, Point, Report, Series, Table
 from ctxctl.reports.plot import compact
 
