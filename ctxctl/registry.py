@@ -79,11 +79,6 @@ class Registry(Generic[T]):
         self._load_others()
         return iter(sorted(self._entries.items()))
 
-    def own(self) -> list[T]:
-        """The implementations of this package alone, by name."""
-        self._load()
-        return [entry for _, entry in sorted(self._entries.items())]
-
     def get(self, name: str) -> T:
         """The implementation; UsageError with a did-you-mean for an unknown name."""
         self._load()

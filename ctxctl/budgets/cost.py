@@ -11,8 +11,9 @@ from ctxctl.model.usage import Usage
 def cost_of(usage: Usage, row: ModelRow) -> float | None:
     """USD of one call, None when the row lacks a price that it needs.
 
-    A cache read without a price of its own costs as much as input, and so does a write. A prompt longer than
-    `long_from` is billed as a whole at the long prices; cache prices rise there by the same factor as the input price.
+    A cache read without a price of its own costs as much as input, and so does a write; entries kept for an hour have a
+    write price of their own where the row has one. A prompt longer than `long_from` is billed as a whole at the long
+    prices; cache prices rise there by the same factor as the input price.
     """
     input_price, output_price = row.input_price, row.output_price
     if input_price is None or output_price is None:
@@ -23,7 +24,10 @@ def cost_of(usage: Usage, row: ModelRow) -> float | None:
         output_price = row.long_output_price if row.long_output_price is not None else output_price
     read = row.cache_read_price if row.cache_read_price is not None else input_price
     write = row.cache_write_price if row.cache_write_price is not None else input_price
-    prompt = usage.input * input_price + usage.cache_read * read + usage.cache_write * write
+    hour = row.cache_write_1h_price if row.cache_write_1h_price is not None else write
+    kept_long = min(usage.cache_write_1h, usage.cache_write)
+    written = (usage.cache_write - kept_long) * write + kept_long * hour
+    prompt = usage.input * input_price + usage.cache_read * read + written
     return (prompt * factor + usage.output * output_price) / 1e6
 
 

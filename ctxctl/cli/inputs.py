@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,8 +31,15 @@ class Inputs:
     single: bool
 
 
-def resolve(paths: list[str] | None) -> Inputs:
-    """Expand PATH arguments. A missing file stays in the list: reading it says what is wrong with it."""
+def resolve(paths: list[str] | None, note: Callable[[str], None] = lambda text: None) -> Inputs:
+    """Expand PATH arguments. A missing file stays in the list: reading it says what is wrong with it.
+
+    note: told of folders further down that can't be read.
+    """
+
+    def closed(error: OSError) -> None:
+        note(f"warning: {error.filename}: this folder can't be read ({error.strerror}); it is passed over")
+
     if not paths:
         if sys.stdin is None or sys.stdin.isatty():
             raise UsageError(
@@ -45,7 +53,7 @@ def resolve(paths: list[str] | None) -> Inputs:
             items["-"] = Input("-")
         elif os.path.isdir(path):
             single = False
-            for found in _walk(Path(path)):
+            for found in _walk(Path(path), closed):
                 items.setdefault(found, Input(found, True))
         elif not os.path.lexists(path) and glob.has_magic(path):
             single = False
@@ -54,7 +62,8 @@ def resolve(paths: list[str] | None) -> Inputs:
                 raise NothingFoundError("no file matches", path=path, hint="quote nothing, or check the folder")
             for match in matches:
                 if os.path.isdir(match):
-                    items.update({found: Input(found, True) for found in _walk(Path(match)) if found not in items})
+                    for found in _walk(Path(match), closed):
+                        items.setdefault(found, Input(found, True))
                 else:
                     items.setdefault(match, Input(match))
         else:
@@ -68,12 +77,16 @@ def resolve(paths: list[str] | None) -> Inputs:
     return Inputs(tuple(items.values()), single and len(items) == 1)
 
 
-def _walk(folder: Path) -> list[str]:
-    """Files of a folder that may be transcripts, sorted; sub-agent files that belong to a session are read with it."""
+def _walk(folder: Path, closed: Callable[[OSError], None]) -> list[str]:
+    """Files of a folder that may be transcripts, sorted. Files that belong to a session beside them are read with it;
+    hidden folders, and those of packages, are passed over."""
+    from ctxctl.formats import FORMATS
+
     if not os.access(folder, os.R_OK | os.X_OK):
         raise InputError("this folder can't be read", path=str(folder))
+    readers = [reader for _, reader in FORMATS]
     found = []
-    for base, folders, names in os.walk(folder):
+    for base, folders, names in os.walk(folder, onerror=closed):
         folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in ("node_modules", "__pycache__"))
         here = Path(base)
         for name in sorted(names):
@@ -82,16 +95,6 @@ def _walk(folder: Path) -> list[str]:
                 stem = stem.removesuffix(suffix)
             if stem != name and stem in names:
                 continue  # the plain file beside a compressed copy is the newer one
-            if stem.endswith(SUFFIXES) and not _is_companion(here, name):
+            if stem.endswith(SUFFIXES) and not any(reader.is_companion(here / name) for reader in readers):
                 found.append(str(here / name))
     return found
-
-
-def _is_companion(folder: Path, name: str) -> bool:
-    """A sub-agent's file, and what lies beside it, in the layout `<session>/subagents/`."""
-    parts = folder.parts
-    if "subagents" not in parts:
-        return False
-    at = len(parts) - 1 - parts[::-1].index("subagents")
-    session = Path(*parts[:at])
-    return session.with_suffix(".jsonl").is_file()

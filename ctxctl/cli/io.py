@@ -70,18 +70,19 @@ class Streams:
             return True
         return bool(stream.isatty()) and os.environ.get("TERM") != "dumb"
 
-    def text(self, reports: Sequence[Report]) -> bytes:
+    def text(self, reports: Sequence[Report], *, to_file: bool = False) -> bytes:
         """Reports as text for stdout: as wide as the terminal, in its encoding. Without a terminal: no colour, no
-        wrapping."""
+        wrapping. to_file: for a file instead, so without a terminal and in UTF-8; colour only when it is demanded."""
         import io
 
         from rich.console import Console
 
         from ctxctl.reports.text import render
 
-        terminal = sys.stdout is not None and sys.stdout.isatty()
-        colour = sys.stdout is not None and self.use_colour(sys.stdout)
-        encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+        out = None if to_file else sys.stdout
+        terminal = out is not None and out.isatty()
+        colour = self.colour == "always" if out is None else self.use_colour(out)
+        encoding = getattr(out, "encoding", None) or "utf-8"
         memory = io.StringIO()
         console = Console(
             file=memory,

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from ctxctl.errors import UsageError
+from ctxctl.registry import closest
 from ctxctl.settings.sizes import share, size
 
 
@@ -86,6 +87,17 @@ def form_of(form: OutputFormat | None, as_json: bool, output: Path | None) -> Ou
             )
         return found
     return OutputFormat.text
+
+
+def words_option(texts: list[str] | None, option: str, known: tuple[str, ...]) -> set[str]:
+    """Words of a list, given by repeating an option, with commas, or both."""
+    words = {word.strip().lower() for text in texts or () for word in text.split(",") if word.strip()}
+    for word in sorted(words - set(known)):
+        near = closest(word, list(known))
+        raise UsageError(
+            f"{option}: unknown {word!r}", hint=f"did you mean {near!r}?" if near else f"known: {', '.join(known)}"
+        )
+    return words
 
 
 def tokens_option(text: str | None, option: str) -> int | None:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import orjson
 
 from ctxctl.model.block import Block
+from ctxctl.model.text import clean
 from ctxctl.model.transcript import Diagnostic, Severity, Transcript
 from ctxctl.registry import Registry
 
@@ -138,7 +139,7 @@ def dumps(value: Json) -> bytes:
             text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
         finally:
             sys.setrecursionlimit(limit)
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+        return clean(text).encode()
 
 
 def word(record: dict[str, Json], key: str) -> str | None:

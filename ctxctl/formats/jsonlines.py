@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import orjson
 
-from ctxctl.formats.base import Diagnostics, Json
+from ctxctl.formats.base import Diagnostics, Json, word
 
 BOM = b"\xef\xbb\xbf"
 LONE_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
@@ -113,7 +113,7 @@ def _salvage(text: str, position: int) -> tuple[list[Json], int]:
 
 def _is_record(value: Json) -> bool:
     """Whether an object is a whole record of an agent's log, by its envelope."""
-    return value.get("type") in RECORD_TYPES or {"timestamp", "type", "payload"} <= value.keys()
+    return word(value, "type") in RECORD_TYPES or {"timestamp", "type", "payload"} <= value.keys()
 
 
 def _has_surrogate(value: Json) -> bool:

@@ -11,6 +11,8 @@ from collections.abc import Callable
 
 from ctxctl.model.block import Media
 
+_MOST_PAGES = 100_000
+"""More than any document that a provider takes; a figure above it is damage."""
 _DOCUMENT_BYTES = 32_000_000  # what is searched for pages; more than providers accept in a request
 _HEADER_BYTES = 65_536
 _MAX_SIDE = 65_535  # the most that JPEG and GIF can say, and above any provider's limit; more is a damaged header
@@ -55,7 +57,8 @@ def pdf_pages(data: bytes) -> int | None:
     if not head.startswith(b"%PDF"):
         return None
     if linearized := re.search(rb"/Linearized\b[^>]{0,200}?/N\s+(\d{1,6})\b", head[:2048]):
-        return int(linearized[1])
+        pages = int(linearized[1])
+        return pages if 0 < pages <= _MOST_PAGES else None
     return len(re.findall(rb"/Type\s{0,4}/Page\b", head)) or None
 
 

@@ -230,13 +230,13 @@ def anthropic_usage(call: Call, usage: dict[str, Json], line: int, diagnostics: 
         call.cache_read = max(read, call.cache_read)
         call.cache_write = max(write, call.cache_write)
         return
-    for bit, (field, name) in enumerate(ANTHROPIC_FIELDS):
+    for bit, (attribute, name) in enumerate(ANTHROPIC_FIELDS):
         value = tokens_of(usage.get(name), name, line, diagnostics)
         if value is None:
             continue
         call.reported = True
         if value < 0:
-            call.damaged |= 1 << bit if field != "output" else 0
+            call.damaged |= 1 << bit if attribute != "output" else 0
         else:
             call.damaged &= ~(1 << bit)
-            setattr(call, field, max(value, getattr(call, field)))
+            setattr(call, attribute, max(value, getattr(call, attribute)))

@@ -8,7 +8,19 @@ from dataclasses import dataclass
 
 LONG = re.compile(r"\[1m\]$|(?<![a-z])(?P<claude>claude[a-z0-9.-]*)[-:]1m$")  # Claude Code writes [1m], Copilot -1m
 
-IMAGE_RULES = ("anthropic", "anthropic-high", "openai-tile", "openai-patch", "gemini")
+IMAGE_RULES = (
+    "anthropic",
+    "anthropic-high",
+    "openai-tile",
+    "openai-tile-5",
+    "openai-patch",
+    "openai-patch-mini",
+    "openai-patch-nano",
+    "openai-patch-o4-mini",
+    "gemini",
+    "gemini-3",
+)
+"""How a model counts images; `ctxctl.tokens.image_tokens` knows each of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ Severity = Literal["info", "warning", "error"]
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """Something that a reader could not use or had to bridge. line: 1-based, None when it concerns the whole file; path:
-    of a companion file, when it lies there; count: how many this entry stands for."""
+    """Something that a reader could not use or had to bridge. line: 1-based, None when it concerns the whole file;
+    path: of a companion file, when it lies there; count: how many this entry stands for."""
 
     severity: Severity
     code: str

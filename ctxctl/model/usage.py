@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import repeat
 
 from ctxctl.model.block import MAIN
 
@@ -82,3 +83,39 @@ def total_usage(calls: Iterable[Usage], inherited: int = 0) -> UsageTotals:
         if call.cost is not None:
             cost = (cost or 0.0) + call.cost
     return UsageTotals(new, output, read, write, reasoning, new + output + read + write, requests, inherited, cost)
+
+
+_GROWING = ("input", "output", "cache_read", "cache_write", "cache_write_1h", "reasoning", "context", "cost")
+
+
+def merge_copies(sessions: Iterable[tuple[Sequence[Usage], Sequence[int]]]) -> tuple[list[list[Usage]], int]:
+    """The calls of each session without those that an earlier session holds too (forks, resumed copies), and how many
+    those were. Copies may state different figures, as a stream was cut or not: per field the maximum is kept.
+
+    sessions: calls and their keys, equal for copies of one call; a key of 0 and no keys at all name no call.
+    """
+    where: dict[int, tuple[list[Usage], int]] = {}
+    merged: list[list[Usage]] = []
+    copies = 0
+    for calls, keys in sessions:
+        own: list[Usage] = []
+        merged.append(own)
+        for call, key in zip(calls, keys or repeat(0), strict=False):
+            if key and call.reported:
+                if key in where:
+                    group, at = where[key]
+                    group[at] = _larger(group[at], call)
+                    copies += 1
+                    continue
+                where[key] = own, len(own)
+            own.append(call)
+    return merged, copies
+
+
+def _larger(one: Usage, other: Usage) -> Usage:
+    changes = {}
+    for name in _GROWING:
+        mine, theirs = getattr(one, name), getattr(other, name)
+        if theirs is not None and (mine is None or theirs > mine):
+            changes[name] = theirs
+    return replace(one, **changes) if changes else one

@@ -39,16 +39,19 @@ def analyze(
             see(block, len(tally))
         add(block)
 
-    transcript = scan(
-        path,
-        emit,
-        format_name=options.format_name,
-        companions=options.companions,
-        progress=progress,
-        on_model=tally.saw_model,
-    )
-    row = table.find(transcript.model)
-    tally.finish(transcript.model, row.image_rule if row else None, transcript.stated)
+    try:
+        transcript = scan(
+            path,
+            emit,
+            format_name=options.format_name,
+            companions=options.companions,
+            progress=progress,
+            on_model=tally.saw_model,
+        )
+        row = table.find(transcript.model)
+        tally.finish(transcript.model, row.image_rule if row else None, transcript.stated)
+    finally:
+        tally.close()
     return measure(transcript, tally, facts, table, options)
 
 

@@ -77,7 +77,7 @@ def _gates(
     if "spike" in fail_on:
         yield Gate("fail-on spike", 0, len(analysis.spikes), not analysis.spikes)
     if "damage" in fail_on:
-        damaged = sum(1 for d in analysis.diagnostics if d.code in DAMAGE)
+        damaged = sum(d.count for d in analysis.diagnostics if d.code in DAMAGE)
         yield Gate("fail-on damage", 0, damaged, not damaged)
     if max_utilization is not None:
         yield Gate(

@@ -27,12 +27,15 @@ from ctxctl.pressure.result import (
 )
 from ctxctl.pressure.shape import shape_of
 from ctxctl.pressure.turns import peak_of, pressure_of, usage_of
-from ctxctl.pressure.window import WindowSize, window_of
+from ctxctl.pressure.window import WindowSize, why_unknown, window_of
 from ctxctl.trace.tally import Tally
 
 WATCHED = frozenset(("user_message", "system", "summary"))
 """Kinds of blocks that can hold facts."""
 LARGEST = 10
+OTHER_ENCODING = 0.05
+"""Relative error to expect where a session changed to a model of another encoding after counting had begun: counts of
+o200k_base and cl100k_base differ by at most 4.6 % over 16 recorded sessions; text of other scripts may differ more."""
 DRIFT_ALARM = 0.10
 DRIFT_TOKENS = 500
 """A difference below this is not worth a word: the frames of a few messages make it up."""
@@ -81,7 +84,7 @@ def measure(
         estimates[block] = min(estimates[block], PLACEHOLDER_TOKENS)
     context = context_of(transcript, tally, curve, live, chosen)
     family = tally.family
-    name = family.encoding if tally.is_exact() or family.name == "unknown" else f"{family.encoding} x {family.name}"
+    other = 0.0 if tally.encoding == family.encoding else OTHER_ENCODING
     calibration = curve.calibration
     return Analysis(
         transcript,
@@ -93,14 +96,14 @@ def measure(
         found,
         events,
         shape_of(pressure.tokens),
-        (*transcript.diagnostics, *_notes(transcript, facts, window, context)),
+        (*transcript.diagnostics, *_notes(transcript, facts, window, context, table)),
         counter=Counter(
-            name,
+            _counter_name(tally),
             tally.is_exact(),
             calibration is not None,
             calibration.ratio if calibration else 1.0,
-            calibration.bound if calibration else family.session_bound,
-            family.block_bound,
+            calibration.bound if calibration else max(family.session_bound, other),
+            max(family.block_bound, other),
         ),
         composition=compose(tally, estimates, live, transcript.parts, LARGEST),
         composition_all=composition_all,
@@ -113,6 +116,13 @@ def measure(
         watermark=options.pressure.watermark,
         act_from=options.act_from,
     )
+
+
+def _counter_name(tally: Tally) -> str:
+    """The encoding that counted, and whose tokens its counts stand for when it is not the model's own."""
+    if tally.is_exact() or tally.family.name == "unknown":
+        return tally.encoding
+    return f"{tally.encoding} x {tally.family.name}"
 
 
 def _largest_conversation(transcript: Transcript, estimates: array[float]) -> int | None:
@@ -191,14 +201,17 @@ def _rows(transcript: Transcript, tally: Tally, estimates: array[float], live: t
         )
 
 
-def _notes(transcript: Transcript, facts: Facts, window: WindowSize, context: ContextState) -> Iterator[Diagnostic]:
+def _notes(
+    transcript: Transcript, facts: Facts, window: WindowSize, context: ContextState, table: ModelTable
+) -> Iterator[Diagnostic]:
     """What the figures themselves give cause to say."""
     for line in facts.pins.unclosed:
         yield Diagnostic("warning", "unclosed_preserve", "a <preserve> tag that is never closed pins nothing", line)
     if window.source == "unknown":
-        what = f"model {transcript.model!r} is not in the table" if transcript.model else "no model is named"
         yield Diagnostic(
-            "warning", "unknown_window", f"{what}: utilization is unknown; give the window with --window TOKENS"
+            "warning",
+            "unknown_window",
+            f"{why_unknown(transcript, table)}: utilization is unknown; give the window with --window TOKENS",
         )
     if (
         context.drift is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import overload
 
@@ -40,6 +41,11 @@ class Readings(Sequence[Reading]):
     def tokens(self) -> Sequence[int]:
         """Tokens in the window, by position."""
         return self._tokens
+
+    def at(self, turn: int | None) -> Reading | None:
+        """The reading of a turn, None where there is none."""
+        position = bisect_left(self._turn, turn) if turn is not None else len(self)
+        return self[position] if position < len(self) and self._turn[position] == turn else None
 
     def __len__(self) -> int:
         return len(self._turn)

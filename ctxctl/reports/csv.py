@@ -7,6 +7,8 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ctxctl.model.text import clean
+
 
 def render(columns: Sequence[str], records: Iterable[Sequence[Any]]) -> str:
     """A header and the records (RFC 4180 quoting, LF ends); missing values are empty."""
@@ -14,4 +16,4 @@ def render(columns: Sequence[str], records: Iterable[Sequence[Any]]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(records)
-    return out.getvalue().encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return clean(out.getvalue())

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from ctxctl import __version__
+from ctxctl.model.text import clean
 
 OPTIONS = orjson.OPT_NON_STR_KEYS
 ROWS = 1000
@@ -57,11 +58,11 @@ def _dumps(value: Any, options: int = OPTIONS) -> bytes:
 
 def _clean(value: Any) -> Any:
     if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return clean(value)
     if isinstance(value, dict):
         return {_clean(k): _clean(v) for k, v in value.items()}
     if isinstance(value, Sequence):
         return [_clean(v) for v in value]
     if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _clean(getattr(value, f.name)) for f in fields(value)}
+        return {f.name: _clean(getattr(value, f.name)) for f in fields(value) if not f.name.startswith("_")}
     return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ctxctl.model.text import clean
 from ctxctl.reports.document import Report, Table
 from ctxctl.reports.plot import sparkline
 
@@ -61,7 +62,7 @@ def _table(table: Table) -> Iterator[str]:
 
 def _text(text: str) -> str:
     """Text from a transcript must not become markup."""
-    clean = " ".join(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").split())
+    words = " ".join(clean(text).split())
     for mark in "\\`|<>[]*_":
-        clean = clean.replace(mark, f"\\{mark}")
-    return clean
+        words = words.replace(mark, f"\\{mark}")
+    return words

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from ctxctl.model.text import clean
 from ctxctl.reports.document import Fact, Finding, Report, Series, Table
 from ctxctl.reports.plot import plot
 
@@ -47,7 +48,7 @@ class _Renderer:
 
     def clean(self, text: str) -> str:
         """No control characters, no lone surrogates, and nothing that the terminal can't show."""
-        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        text = clean(text)
         text = "".join(c if c.isprintable() or c == "\n" else " " for c in text)
         if self.unicode:
             return text

@@ -37,7 +37,10 @@ def user_file() -> Path:
 
 def project_file(start: Path | None = None) -> Path | None:
     """The nearest `.ctxctl.yaml`, from the working folder up to the root of its repository."""
-    folder = (start or Path.cwd()).resolve()
+    try:
+        folder = (start or Path.cwd()).resolve()
+    except OSError:  # the working folder was deleted
+        return None
     for candidate in (folder, *folder.parents):
         if (candidate / PROJECT_FILE).is_file():
             return candidate / PROJECT_FILE

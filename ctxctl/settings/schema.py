@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, is_dataclass
 from typing import Annotated, Any, get_args, get_type_hints
 
 import msgspec
@@ -73,15 +73,6 @@ def canonical(tree: dict[Any, Any]) -> dict[Any, Any]:
         }
         found["compaction"] = {**compaction, "cascade": steps}
     return found
-
-
-def known_keys(cls: Any, path: tuple[Any, ...]) -> list[str] | None:
-    """The keys that a section knows, None where any key is allowed."""
-    for step in path:
-        if not is_dataclass(cls):
-            return None
-        cls = get_type_hints(cls).get(str(step))
-    return [f.name for f in fields(cls)] if is_dataclass(cls) else None
 
 
 def section_type(cls: Any, key: str) -> Any:

@@ -38,6 +38,8 @@ def parse(text: str, name: str) -> tuple[dict[Any, Any], dict[Path_, int]]:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise ConfigError(f"not valid YAML: {error.problem}", path=name, line=line) from None
+    except RecursionError:
+        raise ConfigError("nested too deep, or an alias that contains itself", path=name) from None
     except (yaml.YAMLError, ValueError) as error:
         raise ConfigError(f"not valid YAML: {error}", path=name) from None
     finally:

@@ -16,12 +16,11 @@ if TYPE_CHECKING:
     from ctxctl.tokens.calibrated import Calibration, calibrate
     from ctxctl.tokens.engines import AdaptiveEngine, Engine, clean, count, engine
     from ctxctl.tokens.estimate import TEXT_CLASSES, UNKNOWN, Family, family_for, text_class
-    from ctxctl.tokens.media import IMAGE_RULES, document_tokens, image_tokens
+    from ctxctl.tokens.media import document_tokens, image_tokens
     from ctxctl.tokens.vocabulary import ENCODINGS, encoding
 
 __all__ = [
     "ENCODINGS",
-    "IMAGE_RULES",
     "TEXT_CLASSES",
     "UNKNOWN",
     "AdaptiveEngine",
@@ -43,7 +42,7 @@ _MODULES = {
     "calibrated": ("Calibration", "calibrate"),
     "engines": ("AdaptiveEngine", "Engine", "clean", "count", "engine"),
     "estimate": ("TEXT_CLASSES", "UNKNOWN", "Family", "family_for", "text_class"),
-    "media": ("IMAGE_RULES", "document_tokens", "image_tokens"),
+    "media": ("document_tokens", "image_tokens"),
     "vocabulary": ("ENCODINGS", "encoding"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

@@ -14,6 +14,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
+from ctxctl.model.text import clean
 from ctxctl.tokens import vocabulary
 
 if TYPE_CHECKING:
@@ -132,15 +133,6 @@ class TiktokenEngine:
                 raise
         middle = len(text) // 2
         return self._count_one(text[:middle]) + self._count_one(text[middle:])
-
-
-def clean(text: str) -> str:
-    """`text` with each lone surrogate replaced by U+FFFD (and pairs of them joined), as tiktoken does it."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def is_panic(error: BaseException) -> bool:

@@ -21,8 +21,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Protocol
 
+from ctxctl.errors import ConfigError
+from ctxctl.model.text import clean
 from ctxctl.tokens import vocabulary
-from ctxctl.tokens.backends import SplintrEngine, TiktokenEngine, ToktokEngine, clean, is_panic
+from ctxctl.tokens.backends import SplintrEngine, TiktokenEngine, ToktokEngine, is_panic
 
 __all__ = [
     "BULK_CHARACTERS",
@@ -68,8 +70,8 @@ class AdaptiveEngine:
         self, encoding: str = "o200k_base", size_hint: int | None = None, *, prefer: str | None = None
     ) -> None:
         vocabulary.check(encoding)
-        if prefer is not None:
-            _check_engine(prefer, "")
+        if prefer is not None and prefer not in ENGINES:
+            raise ValueError(f"unknown tokenizer {prefer!r}: valid are {', '.join(ENGINES)}")
         self.encoding = encoding
         self.dropped: dict[str, str] = {}
         """Engines that were tried and given up, with the reason."""
@@ -146,24 +148,22 @@ def engine(encoding: str = "o200k_base", *, size_hint: int | None = None, prefer
     `prefer` (or else the environment variable CTXCTL_TOKENIZER) names the library to count with: splintr, toktok or
     tiktoken. If that one can't be used the others are, with the same numbers.
 
-    Raises ValueError for an unknown encoding or library name.
+    Raises ValueError for an unknown encoding or library name, ConfigError for one in the environment.
     """
-    source = ""
-    if prefer is None and (prefer := os.environ.get("CTXCTL_TOKENIZER") or None):
-        source = " in CTXCTL_TOKENIZER"
-    if prefer is not None:
-        _check_engine(prefer, source)
-    return AdaptiveEngine(encoding, size_hint, prefer=prefer)
+    return AdaptiveEngine(encoding, size_hint, prefer=prefer if prefer is not None else _preferred())
 
 
 def count(text: str, encoding: str = "o200k_base") -> int:
     """The number of tokens of one text as ordinary text. Many texts: `engine(encoding).count(texts)`."""
-    return _default_engine(encoding, os.environ.get("CTXCTL_TOKENIZER") or None).count([text])[0]
+    return _default_engine(encoding, _preferred()).count([text])[0]
 
 
-def _check_engine(name: str, source: str) -> None:
-    if name not in ENGINES:
-        raise ValueError(f"unknown tokenizer {name!r}{source}: valid are {', '.join(ENGINES)}")
+def _preferred() -> str | None:
+    """The library that the environment names."""
+    name = os.environ.get("CTXCTL_TOKENIZER") or None
+    if name is not None and name not in ENGINES:
+        raise ConfigError(f"unknown tokenizer {name!r} in CTXCTL_TOKENIZER", hint=f"valid are {', '.join(ENGINES)}")
+    return name
 
 
 @lru_cache(maxsize=16)

@@ -55,10 +55,6 @@ class Family:
     image_rule: str
     """How its images are charged: a rule of `media.image_tokens`."""
 
-    def tokens(self, counted: int, text_class: int) -> int:
-        """The model's tokens for `counted` tokens of the encoding, in a text of that class."""
-        return round(counted * self.factors[text_class])
-
 
 # OpenAI: 3 tokens per message and 1 for its role (OpenAI cookbook, "How to count tokens with tiktoken").
 _O200K = Family("openai-o200k", "o200k_base", (1.0, 1.0, 1.0), True, 4, 0.0, 0.0, "openai-tile")

@@ -4,19 +4,7 @@ from __future__ import annotations
 
 from math import ceil
 
-IMAGE_RULES = (
-    "anthropic",
-    "anthropic-high",
-    "openai-tile",
-    "openai-tile-5",
-    "openai-patch",
-    "openai-patch-mini",
-    "openai-patch-nano",
-    "openai-patch-o4-mini",
-    "gemini",
-    "gemini-3",
-)
-"""The rules that `image_tokens` knows."""
+from ctxctl.model.limits import IMAGE_RULES
 
 PAGE_TOKENS = 2_250
 """One PDF page for Claude, which gets its text and its picture: 2,098 to 2,481 were measured for pages of text and

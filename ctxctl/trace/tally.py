@@ -26,6 +26,9 @@ KIND_NUMBER = {kind: number for number, kind in enumerate(KINDS)}
 ERROR, ANSWER, NEW_MESSAGE = 1, 2, 4
 """Flags of a block: a failed tool result; written by the model; the first of its message."""
 
+LARGEST = (1 << 31) - 1
+"""Tokens of one block are kept in 32 bits; nothing real is larger, a damaged file may say so."""
+
 _ANSWERS = frozenset(("assistant", "thinking", "tool_call"))
 
 
@@ -69,9 +72,9 @@ class Tally:
         return len(self.kind)
 
     @property
-    def engine_name(self) -> str:
-        """The library that counted."""
-        return self._engine.name if self._engine is not None else ""
+    def encoding(self) -> str:
+        """The encoding of the counts."""
+        return self._engine.encoding if self._engine is not None else self._encoding or self.family.encoding
 
     def saw_model(self, model: str) -> None:
         """A model of the transcript. Until the first batch is counted it decides the encoding."""
@@ -155,8 +158,7 @@ class Tally:
             counted[block] = tokens
 
     def finish(self, model: str | None, image_rule: str | None = None, stated: Mapping[int, int] | None = None) -> None:
-        """Count what is left. model: whose tokens are estimated; image_rule: for a model of
-        no known family; stated:
+        """Count what is left. model: whose tokens are estimated; image_rule: for a model of no known family; stated:
         tokens of blocks that the provider counted."""
         if self._texts:
             blocks, texts, self._blocks, self._texts = self._blocks, self._texts, [], []
@@ -166,21 +168,27 @@ class Tally:
                 self._count(blocks, texts)
             else:
                 self._queue.put((blocks, texts))
-        if self._worker is not None:
-            self._queue.put(None)
-            self._worker.join()
+        self.close()
         if self._failure is not None:
             raise self._failure
         self.family = family_for(model)
         rule = self.family.image_rule if self.family is not UNKNOWN else image_rule or self.family.image_rule
         for number, kind, media in self._media:
             if kind == "image":
-                self.counted[number] = image_tokens(media.width, media.height, rule)
+                tokens = image_tokens(media.width, media.height, rule)
             else:
-                self.counted[number] = document_tokens(media.pages, media.size)
+                tokens = document_tokens(media.pages, media.size)
+            self.counted[number] = min(tokens, LARGEST)
         for number, tokens in (stated or {}).items():
-            self.counted[number] = tokens
+            self.counted[number] = min(tokens, LARGEST)
             self.text_class[number] = MEDIA_CLASS
+
+    def close(self) -> None:
+        """End the counting thread once its batches are done. Needed when reading fails before `finish`."""
+        if self._worker is not None:
+            self._queue.put(None)
+            self._worker.join()
+            self._worker = None
 
     def count_texts(self, texts: list[str]) -> list[int]:
         """Tokens of the encoding in further texts."""
@@ -193,4 +201,4 @@ class Tally:
 
     def is_exact(self) -> bool:
         """Whether the encoding is the model's own."""
-        return self.family.exact and (self._engine is None or self._engine.encoding == self.family.encoding)
+        return self.family.exact and self.encoding == self.family.encoding

@@ -79,7 +79,7 @@ class Claude(Lines):
             "isSidechain": False,
             "sessionId": SESSION,
             "version": "2.1.20",
-            "cwd": "/work/app",
+            "cwd": "/srv/app",
             "type": type_,
             "uuid": self.uuid(self.count),
             "timestamp": f"2026-03-01T08:{self.count // 60:02d}:{self.count % 60:02d}.000Z",
@@ -153,7 +153,7 @@ class Codex(Lines):
     def __init__(self, **meta: Any) -> None:
         super().__init__()
         self.count = 0
-        self.write("session_meta", {"id": "0199-c0de", "cwd": "/work/app", **meta})
+        self.write("session_meta", {"id": "0199-c0de", "cwd": "/srv/app", **meta})
 
     def write(self, type_: str, payload: Any, when: str | None = None) -> None:
         self.count += 1

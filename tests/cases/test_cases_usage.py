@@ -297,7 +297,7 @@ def test_a_counter_that_starts_anew(codex: Any, analyzed: Any) -> None:
 def test_what_a_fork_copied_from_its_parent_is_inherited(codex: Any, analyzed: Any) -> None:
     rollout = codex(forked_from_id="0199-parent")
     when = "2026-03-01T09:00:01.400Z"
-    rollout.write("session_meta", {"id": "0199-parent", "cwd": "/work/app"}, when)
+    rollout.write("session_meta", {"id": "0199-parent", "cwd": "/srv/app"}, when)
     rollout.tokens((5000, 1000, 100), (5000, 1000, 100), when=when)
     rollout.write("response_item", {"type": "message", "role": "user", "content": "anew"}, "2026-03-01T09:05:00.000Z")
     rollout.tokens((8000, 3000, 300), (3000, 2000, 200), when="2026-03-01T09:05:09.000Z")

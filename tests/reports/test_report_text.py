@@ -18,6 +18,7 @@ from ctxctl.model.limits import ModelTable
 from ctxctl.pressure.options import PressureThresholds
 from ctxctl.reports.build.analysis import analysis_report
 from ctxctl.reports.build.overview import overview_report
+from ctxctl.reports.build.total import total_of
 from ctxctl.reports.document import Column, Fact, Finding, Point, Report, Series, Table
 from ctxctl.reports.text import render
 
@@ -79,7 +80,7 @@ def test_golden_cases_fit_eighty_columns(table: ModelTable) -> None:
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
 def test_the_overview_fits(width: int, table: ModelTable) -> None:
     pairs = [(analyze(str(p), table), 0.5) for p in SAMPLES]
-    text = printed([overview_report(pairs, 1, [], "2026-01-01")], width)
+    text = printed([overview_report(pairs, total_of([a for a, _ in pairs], table), 1, "2026-01-01")], width)
     assert max(widths(text)) <= width
     assert "axios-to-fetch" in text or width < 80
 

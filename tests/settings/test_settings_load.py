@@ -13,70 +13,8 @@ from ctxctl.settings.paths import config_file, project_file, user_file
 from ctxctl.settings.schema import Settings
 
 # As users of the first versions have it; every value but the window is the default.
-USERS_FILE = """\
-max_context_tokens: 128000
-
-pressure_thresholds:
-  yellow: 0.50
-  orange: 0.75
-  red: 0.90
-
-eviction:
-  policy: hybrid
-  weights:
-    freshness: 0.3
-    priority: 0.3
-    type_ttl: 0.2
-    reference: 0.2
-  type_ttl:
-    tool_result: 10
-    thinking: 3
-    memory_injection: 5
-  protected_types:
-    - system
-    - user_message_current_turn
-
-compression:
-  summarization_threshold_tokens: 500
-  cascade:
-    0.75: tool_result_summarization
-    0.85: progressive
-    0.92: conversation_compaction
-    0.95: sub_agent
-  progressive:
-    l0_full: 1
-    l1_keypoints: 5
-    l2_oneline: 15
-    l3_title: 50
-  notes_file: agent_notes.md
-
-budget:
-  allocations:
-    system_prompt: 0.06
-    tool_definitions: 0.04
-    message_history: 0.65
-    tool_results: 0.12
-    memory_injection: 0.08
-    output_reserved: 0.05
-  soft_limit_pct: 0.80
-
-cross_window:
-  state_file: agent_state.json
-  progress_file: agent_progress.md
-
-health_monitoring:
-  metrics:
-    - utilization
-    - eviction_frequency
-    - compression_ratio
-    - burn_rate
-    - fidelity_score
-  alerts:
-    utilization_critical: 0.90
-    eviction_warning: 5
-    fidelity_warning: 0.75
-    burn_rate_spike_ratio: 2.0
-"""
+USERS_FILE = Path(__file__).with_name("users.yaml").read_text()
+"""A user's file of the names that the field uses, with aliases; every value of it is the default but the window."""
 
 
 def saved(path: Path, text: str) -> Path:

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ctxctl.errors import ConfigError
 from ctxctl.tokens import backends, engines, vocabulary
 
 CASES = Path(__file__).parents[3] / "shared" / "cases"
@@ -344,8 +345,11 @@ def test_choice_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CTXCTL_TOKENIZER", "")
     assert engines.engine().name == "splintr"
     monkeypatch.setenv("CTXCTL_TOKENIZER", "spacy")
-    with pytest.raises(ValueError, match="'spacy' in CTXCTL_TOKENIZER: valid are splintr, toktok, tiktoken"):
+    with pytest.raises(ConfigError, match="'spacy' in CTXCTL_TOKENIZER") as raised:
         engines.engine()
+    assert raised.value.hint == "valid are splintr, toktok, tiktoken"
+    with pytest.raises(ConfigError, match="'spacy'"):
+        engines.count("hello")
     with pytest.raises(ValueError, match="unknown tokenizer 'nltk': valid are"):
         engines.engine(prefer="nltk")
     monkeypatch.delenv("CTXCTL_TOKENIZER")

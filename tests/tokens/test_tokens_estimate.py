@@ -120,11 +120,11 @@ def test_an_unnamed_claude_reaches_both_generations() -> None:
             assert abs(mine / theirs - 1) < between.session_bound
 
 
-def test_tokens_of_a_family() -> None:
-    assert family_for("gpt-5").tokens(1234, estimate.CODE) == 1234
-    assert family_for("claude-sonnet-4-5").tokens(100, estimate.PROSE) == 114
-    assert family_for("claude-opus-4-7").tokens(100, estimate.PROSE) == 150
-    assert family_for("kimi-k2").tokens(100, estimate.CJK) == 87
+def test_factors_of_a_family() -> None:
+    assert family_for("gpt-5").factors[estimate.CODE] == 1
+    assert family_for("claude-sonnet-4-5").factors[estimate.PROSE] == pytest.approx(1.14, abs=0.01)
+    assert family_for("claude-opus-4-7").factors[estimate.PROSE] == pytest.approx(1.50, abs=0.01)
+    assert family_for("kimi-k2").factors[estimate.CJK] == pytest.approx(0.87, abs=0.01)
 
 
 PROSE = "Please compact the history before you go on, and tell me what you left out (if anything). It's long. " * 5

@@ -22,14 +22,8 @@ class TokensFrom(StrEnum):
     reported = "reported"
 
 
-class FailOn(StrEnum):
-    """What --fail-on looks for."""
-
-    yellow = "yellow"
-    orange = "orange"
-    red = "red"
-    spike = "spike"
-    damage = "damage"
+FAIL_ON = ("yellow", "orange", "red", "spike", "damage")
+"""What --fail-on looks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +48,12 @@ def analyze(
         ),
     ] = TokensFrom.counted,
     fail_on: Annotated[
-        list[FailOn] | None,
+        list[str] | None,
         typer.Option(
-            "--fail-on", help="Exit 1 at this pressure level or above, or on a spike or damage.", show_default=False
+            "--fail-on",
+            metavar="|".join(FAIL_ON),
+            help="Exit 1 at this pressure level or above, or on a spike or damage; several with commas.",
+            show_default=False,
         ),
     ] = None,
     max_utilization: Annotated[
@@ -98,7 +95,7 @@ def analyze(
     form = opt.form_of(output_format, as_json, output)
     streams = Streams(colour=color.value, verbosity=-1 if quiet else int(verbose))
     gates = _Gates(
-        {f.value for f in fail_on or ()},
+        opt.words_option(fail_on, "--fail-on", FAIL_ON),
         opt.share_option(max_utilization, "--max-utilization"),
         opt.tokens_option(max_tokens, "--max-tokens"),
         opt.tokens_option(max_peak, "--max-peak"),
@@ -106,7 +103,7 @@ def analyze(
     given_window = opt.tokens_option(window, "--window")
     if output is not None and output.exists() and not force:
         raise UsageError(f"{output} exists", hint="--force replaces it")
-    inputs = resolve(paths)
+    inputs = resolve(paths, streams.note)
     return _Run(inputs, form, streams, gates, given_window, config).go(
         from_, tokens is TokensFrom.reported, subagents, blocks, output, force
     )
@@ -184,7 +181,7 @@ class _Run:
                 self.streams.note(f"looked at {len(skipped)} files; -v lists them")
             raise NothingFoundError("no transcript found", hint="`ctxctl list formats` shows what ctxctl reads")
         self._notes(good, skipped)
-        data = self._render(done, skipped, options)
+        data = self._render(done, skipped, options, to_file=output is not None)
         if output is not None:
             write_file(
                 output,
@@ -221,7 +218,9 @@ class _Run:
             for path, reason in skipped:
                 self.streams.note(f"skipped: {path}: {reason}", level=1)
 
-    def _render(self, done: list[_Done], skipped: list[tuple[str, str]], options: Any) -> bytes | Iterator[bytes]:
+    def _render(
+        self, done: list[_Done], skipped: list[tuple[str, str]], options: Any, *, to_file: bool
+    ) -> bytes | Iterator[bytes]:
         good = [d for d in done if d.analysis is not None]
         if self.form in (opt.OutputFormat.json, opt.OutputFormat.jsonl):
             return self._json(done, skipped)
@@ -237,12 +236,13 @@ class _Run:
             from ctxctl.reports import markdown
 
             return markdown.render(reports).encode()
-        return self._text(done, reports, skipped)
+        return self._text(done, reports, to_file)
 
     def _json(self, done: list[_Done], skipped: list[tuple[str, str]]) -> bytes | Iterator[bytes]:
         from dataclasses import asdict
 
         from ctxctl.reports.build.analysis_data import analysis_data, failed_data, total_data
+        from ctxctl.reports.build.total import total_of
         from ctxctl.reports.json import dumps, envelope, pieces
 
         settings = asdict(self.loaded.settings)
@@ -260,7 +260,8 @@ class _Run:
         if self.inputs.single:
             return pieces(envelope("analyze", settings, entries[0]["result"]))
         failed = sum(1 for d in done if d.error is not None)
-        total = total_data([(d.analysis, d.cost) for d in done if d.analysis is not None], failed, skipped)
+        good = [d.analysis for d in done if d.analysis is not None]
+        total = total_data(good, total_of(good, self.table), failed, skipped)
         result = {
             "files": entries,
             "skipped": [{"path": path, "reason": reason} for path, reason in skipped],
@@ -268,15 +269,17 @@ class _Run:
         }
         return pieces(envelope("analyze", settings, result))
 
-    def _text(self, done: list[_Done], reports: list[Any], skipped: list[tuple[str, str]]) -> bytes:
+    def _text(self, done: list[_Done], reports: list[Any], to_file: bool) -> bytes:
         from ctxctl.reports.build.overview import overview_report
+        from ctxctl.reports.build.total import total_of
 
         if not self.inputs.single:
             pairs = [(d.analysis, d.cost) for d in done if d.analysis is not None]
-            overview = overview_report(pairs, sum(1 for d in done if d.error is not None), skipped, self.table.date)
+            total = total_of([a for a, _ in pairs], self.table)
+            overview = overview_report(pairs, total, sum(1 for d in done if d.error is not None), self.table.date)
             # a report per file is too much to read for many files: the overview has a line for each
             reports = [*reports, overview] if len(reports) <= 3 else [overview]
-        return self.streams.text(reports)
+        return self.streams.text(reports, to_file=to_file)
 
 
 def _error_of(entry: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -22,6 +23,7 @@ def list_(
     what: Annotated[What, typer.Argument(help="What to list.")],
     match: Annotated[str | None, typer.Argument(help="Only names that contain this text.", show_default=False)] = None,
     as_json: opt.Json = False,
+    config: opt.Config = None,
     color: opt.ColourOption = opt.Colour.auto,
     verbose: opt.Verbose = False,
 ) -> int:
@@ -34,7 +36,7 @@ def list_(
       ctxctl list models sonnet
     """
     streams = Streams(colour=color.value, verbosity=int(verbose))
-    rows = _formats() if what is What.formats else _models()
+    rows = _formats() if what is What.formats else _models(config)
     if match:
         rows = [row for row in rows if match.lower() in str(row["name"]).lower()]
     if as_json:
@@ -55,12 +57,13 @@ def _formats() -> list[dict[str, Any]]:
     ]
 
 
-def _models() -> list[dict[str, Any]]:
+def _models(config: Path | None) -> list[dict[str, Any]]:
+    """The table as `analyze` uses it, with the rows of the user's settings."""
     from dataclasses import asdict
 
-    from ctxctl.settings.models import load_models
+    from ctxctl.settings.load import load, model_table
 
-    return [{"name": row.id, **asdict(row)} for row in load_models().rows()]
+    return [{"name": row.id, **asdict(row)} for row in model_table(load(config)).rows()]
 
 
 def _print(what: What, rows: list[dict[str, Any]], streams: Streams, verbose: bool) -> None:

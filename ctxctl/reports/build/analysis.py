@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from statistics import median
 from typing import Any
 
 from ctxctl.model.block import KINDS
@@ -11,6 +12,7 @@ from ctxctl.pressure.analysis import Analysis
 from ctxctl.pressure.composition import Composition
 from ctxctl.pressure.gates import DAMAGE
 from ctxctl.pressure.options import PressureThresholds
+from ctxctl.pressure.result import ContextState
 from ctxctl.reports.document import Column, Fact, Finding, Level, Point, Report, Series, Table
 from ctxctl.reports.plot import compact
 
@@ -52,11 +54,11 @@ def analysis_report(
         "analyze",
         facts,
         " · ".join(about),
-        tuple(_facts(analysis, cost, prices_of)),
+        tuple(_facts(analysis, thresholds, cost, prices_of)),
         tuple(_tables(analysis)),
         (_series(analysis, thresholds),),
         tuple(_findings(analysis)),
-        tuple(_next_steps(analysis)),
+        tuple(_next_steps(analysis, thresholds)),
     )
 
 
@@ -66,34 +68,45 @@ def analysis_records(analysis: Analysis) -> Iterator[tuple[Any, ...]]:
         yield (analysis.transcript.path, *(getattr(row, name) for name in COLUMNS[1:]))
 
 
-def _facts(analysis: Analysis, cost: float | None, prices_of: str | None) -> Iterator[Fact]:
+def _level_now(analysis: Analysis, thresholds: PressureThresholds) -> str | None:
+    used, window = analysis.context.tokens, analysis.window.tokens
+    return thresholds.level(used / window) if used is not None and window else None
+
+
+def _facts(
+    analysis: Analysis, thresholds: PressureThresholds, cost: float | None, prices_of: str | None
+) -> Iterator[Fact]:
     window, context = analysis.window, analysis.context
     used = context.tokens
-    level = analysis.pressure[-1].level if analysis.pressure else None
+    level = _level_now(analysis, thresholds)
     if used is not None:
         yield Fact("Window now", _of(used, window.tokens), _window_note(analysis), level)
     elif analysis.conversations or analysis.blocks:
         yield Fact("Window now", "nothing reported yet", _window_note(analysis))
     if analysis.conversations:
-        sizes = sorted(c.tokens for c in analysis.conversations)
+        sizes = [c.tokens for c in analysis.conversations]
         yield Fact(
             "Conversations",
-            f"{len(sizes):,}, median {sizes[len(sizes) // 2]:,} tokens, largest {sizes[-1]:,}",
+            f"{len(sizes):,}, median {round(median(sizes)):,} tokens, largest {max(sizes):,}",
             f"the window shown is that of line {context.conversation}",
         )
     if analysis.peak is not None:
         utilization = analysis.peak.utilization
-        peak_level = next((r.level for r in analysis.pressure if r.turn == analysis.peak.turn), None)
+        at_peak = analysis.pressure.at(analysis.peak.turn)
         share = f" ({utilization:.0%})" if utilization is not None else ""
-        yield Fact("Peak", f"{analysis.peak.tokens:,} tokens{share} at turn {analysis.peak.turn}", level=peak_level)
+        yield Fact(
+            "Peak",
+            f"{analysis.peak.tokens:,} tokens{share} at turn {analysis.peak.turn}",
+            level=at_peak.level if at_peak is not None else None,
+        )
     if analysis.curve is not None:
         kinds = [c.kind for c in analysis.transcript.compactions]
         text = f"{analysis.curve}, {_count(kinds.count('full'), 'compaction')}"
         if "micro" in kinds:
             text += f", {_count(kinds.count('micro'), 'microcompaction')}"
         yield Fact("Curve", text, _shape_note(analysis))
-    if analysis.pressure:
-        yield Fact("Forecast", _forecast(analysis))
+    if analysis.pressure and (forecast := _forecast(analysis)):
+        yield Fact("Forecast", forecast)
     if analysis.usage.requests:
         yield Fact("Usage", _usage(analysis), _cost(analysis, cost, prices_of))
     if analysis.counter is not None:
@@ -145,7 +158,10 @@ def _count(number: int, what: str) -> str:
 
 
 def _forecast(analysis: Analysis) -> str:
-    last = analysis.pressure[-1]
+    """Of the window now, from its newest turn; nothing when the window was cut down since, or its turn left behind."""
+    last = analysis.pressure.at(analysis.context.at_turn)
+    if last is None or (analysis.context.reported is None and last.source == "reported"):
+        return ""
     if analysis.window.tokens is None:
         return f"{last.velocity:,.0f} tokens added per turn"
     if last.turns_until_overflow == -1:
@@ -160,7 +176,8 @@ def _usage(analysis: Analysis) -> str:
     prompt = usage.input + usage.cache_read + usage.cache_write
     text = f"{compact(usage.total)} tokens in {_count(usage.requests, 'call')}"
     if prompt:
-        text += f": {compact(prompt)} prompt ({usage.cache_read / prompt:.0%} from the cache), {compact(usage.output)} output"
+        cached = f"{usage.cache_read / prompt:.0%} from the cache"
+        text += f": {compact(prompt)} prompt ({cached}), {compact(usage.output)} output"
     helpers = len([name for name in analysis.by_thread if name != analysis.transcript.main])
     return text + (f", {_count(helpers, 'sub-agent')} included" if helpers else "")
 
@@ -208,8 +225,7 @@ def _tables(analysis: Analysis) -> Iterator[Table]:
     composition = analysis.composition
     if composition is None:
         return
-    overhead = analysis.context.overhead or 0
-    yield _kinds(composition, overhead)
+    yield _kinds(composition, analysis.context)
     if composition.by_tool:
         yield Table(
             "Tokens by tool",
@@ -253,21 +269,24 @@ def _more(number: int, what: str) -> str:
     return f"{number:,} more {what}; all with --json" if number > 0 else ""
 
 
-def _kinds(composition: Composition, overhead: int) -> Table:
-    total = sum(k.tokens for k in composition.by_kind.values()) + overhead
+def _kinds(composition: Composition, context: ContextState) -> Table:
+    counted = sum(k.tokens for k in composition.by_kind.values())
+    # the rows add up to the window as it is reported, where that is more than what was counted
+    rest = max(0, (context.tokens or 0) - counted) if context.overhead else 0
+    total = counted + rest
     rows = [
         (kind, f"{share.blocks:,}", f"{share.tokens:,}", _share(share.tokens, total), _bar(share.tokens, total))
         for kind in KINDS
         if (share := composition.by_kind.get(kind)) is not None
     ]
-    if overhead:
-        rows.append(("not in the file", "", f"{overhead:,}", _share(overhead, total), _bar(overhead, total)))
+    if rest:
+        rows.append(("not in the file", "", f"{rest:,}", _share(rest, total), _bar(rest, total)))
     rows.sort(key=lambda row: -int(row[2].replace(",", "")))
     return Table(
         "What fills the window",
         (Column("kind"), Column("blocks", "right"), Column("tokens", "right"), Column("share", "right"), Column("")),
         tuple(rows),
-        "not in the file: system prompt and tool definitions, as the first request's usage shows" if overhead else "",
+        "not in the file: system prompt and tool definitions, as the reported usage shows" if rest else "",
     )
 
 
@@ -296,12 +315,11 @@ def _finding(item: Diagnostic) -> Finding:
     return Finding(level, item.code, item.message, HINTS.get(item.code, ""), item.line)
 
 
-def _next_steps(analysis: Analysis) -> Iterator[str]:
+def _next_steps(analysis: Analysis, thresholds: PressureThresholds) -> Iterator[str]:
     """What follows from the figures, at most a few lines; nothing when all is well."""
     used, window = analysis.context.tokens, analysis.window.tokens
     full = used / window if used is not None and window else 0.0
-    level = analysis.pressure[-1].level if analysis.pressure else None
-    if level == "red":
+    if _level_now(analysis, thresholds) == "red":
         yield "The window is nearly full: compact now, or close the session with a checkpoint."
     elif full >= analysis.act_from:
         yield "Compact before the next large read; old tool results are the cheapest to give up."
@@ -310,9 +328,9 @@ def _next_steps(analysis: Analysis) -> Iterator[str]:
         top, share = max(composition.by_kind.items(), key=lambda item: item[1].tokens)
         results = composition.by_kind.get("tool_result")
         if results is not None and results.share > 0.6 and results.tokens > 10_000:
-            yield f"Tool results are {results.share:.0%} of the window: ask tools for ranges and matches, not whole files."
+            yield f"Tool results are {results.share:.0%} of the window: ask for ranges and matches, not whole files."
         elif top == "thinking" and share.share > 0.5 and share.tokens > 10_000:
-            yield f"Reasoning is {share.share:.0%} of the window: lower the effort, or let the runtime drop old reasoning."
+            yield f"Reasoning is {share.share:.0%} of the window: lower the effort, or let old reasoning be dropped."
     retried = next((s for s in analysis.spikes if s.cause and "failing call retried" in s.cause), None)
     if retried is not None:
         yield f"Turn {retried.turn} looks like a runaway loop: {retried.cause}."

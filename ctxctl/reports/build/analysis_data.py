@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from itertools import repeat
 from typing import Any
 
-from ctxctl.model.usage import UsageTotals, total_usage
+from ctxctl.model.usage import UsageTotals
 from ctxctl.pressure.analysis import Analysis
 from ctxctl.pressure.gates import DAMAGE
+from ctxctl.reports.build.total import Total
 
 
 def analysis_data(analysis: Analysis, cost: float | None) -> dict[str, Any]:
@@ -36,7 +36,9 @@ def analysis_data(analysis: Analysis, cost: float | None) -> dict[str, Any]:
             else None,
             "compactions": sum(1 for c in transcript.compactions if c.kind == "full"),
             "microcompactions": sum(1 for c in transcript.compactions if c.kind == "micro"),
-            "branches": [{"leaf": b.leaf, "live": b.live, "messages": b.messages} for b in transcript.branches],
+            "branches": [{"leaf": b.leaf, "live": b.live, "messages": b.messages} for b in transcript.branches]
+            if read_all
+            else None,
             "unreachable": transcript.unreachable if read_all else None,
             "errors": transcript.errors,
             "overflows": [{"turn": o.turn, "line": o.line, "message": o.message} for o in transcript.overflows],
@@ -87,37 +89,21 @@ def _usage(totals: UsageTotals) -> dict[str, Any]:
 
 
 def total_data(
-    analyses: Sequence[tuple[Analysis, float | None]], failed: int, skipped: Sequence[tuple[str, str]]
+    analyses: Sequence[Analysis], total: Total, failed: int, skipped: Sequence[tuple[str, str]]
 ) -> dict[str, Any]:
     """`result.total` of several transcripts. Calls that stand in several files (forks, resumed copies) count once."""
-    seen: set[int] = set()
-    usage = UsageTotals()
-    copies = 0
-    for analysis, _ in analyses:
-        fresh = []
-        calls = analysis.transcript.usage
-        keys = analysis.transcript.call_keys or repeat(0)
-        for call, key in zip(calls, keys, strict=False):
-            if key and call.reported:
-                if key in seen:
-                    copies += 1
-                    continue
-                seen.add(key)
-            fresh.append(call)
-        usage = usage + total_usage(fresh, analysis.transcript.inherited)
-    costs = [cost for _, cost in analyses if cost is not None]
     return {
         "files": len(analyses) + failed,
         "failed": failed,
         "skipped": len(skipped),
-        "usage": _usage(usage),
-        "copied_calls": copies,
-        "cost": sum(costs) if costs else None,
-        "cost_complete": len(costs) == len(analyses),
-        "turns": sum(a.turns for a, _ in analyses),
-        "compactions": sum(1 for a, _ in analyses for c in a.transcript.compactions if c.kind == "full"),
-        "spikes": sum(len(a.spikes) for a, _ in analyses),
-        "peak": max((a.peak.tokens for a, _ in analyses if a.peak is not None), default=None),
+        "usage": _usage(total.usage),
+        "copied_calls": total.copies,
+        "cost": total.cost,
+        "cost_complete": not total.unpriced,
+        "turns": sum(a.turns for a in analyses),
+        "compactions": sum(1 for a in analyses for c in a.transcript.compactions if c.kind == "full"),
+        "spikes": sum(len(a.spikes) for a in analyses),
+        "peak": max((a.peak.tokens for a in analyses if a.peak is not None), default=None),
     }
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ctxctl.pressure.analysis import Analysis
-from ctxctl.reports.build.analysis_data import total_data
+from ctxctl.reports.build.total import Total
 from ctxctl.reports.document import Column, Fact, Report, Table
 from ctxctl.reports.plot import compact, sparkline
 
@@ -14,13 +14,9 @@ SPARK = 12
 
 
 def overview_report(
-    analyses: Sequence[tuple[Analysis, float | None]],
-    failed: int,
-    skipped: Sequence[tuple[str, str]],
-    prices_of: str | None,
+    analyses: Sequence[tuple[Analysis, float | None]], total: Total, failed: int, prices_of: str | None
 ) -> Report:
-    """One line per transcript, the fullest first, and the sums."""
-    total = total_data(analyses, failed, skipped)
+    """One line per transcript with its cost at list prices, the fullest first, and the sums."""
     # what all paths share would push the figures off the screen
     shared = os.path.commonpath([a.transcript.path for a, _ in analyses]) if len(analyses) > 1 else ""
     prefix = shared + os.sep if len(shared) > 1 else ""
@@ -28,7 +24,7 @@ def overview_report(
     return Report(
         "analyze",
         f"{len(analyses):,} transcripts",
-        facts=tuple(_facts(total, _paid(analyses), prices_of)),
+        facts=tuple(_facts([a for a, _ in analyses], total, failed, prices_of)),
         tables=(
             Table(
                 "By transcript, fullest first",
@@ -49,39 +45,20 @@ def overview_report(
     )
 
 
-def _paid(analyses: Sequence[tuple[Analysis, float | None]]) -> dict[str, float]:
-    """USD as recorded, else at list prices; and how many transcripts have neither."""
-    paid = {"recorded": 0.0, "listed": 0.0, "unknown": 0.0}
-    for analysis, cost in analyses:
-        if analysis.usage.cost is not None:
-            paid["recorded"] += analysis.usage.cost
-        elif cost is not None:
-            paid["listed"] += cost
-        elif analysis.usage.requests:
-            paid["unknown"] += 1
-    return paid
-
-
-def _facts(total: dict[str, object], paid: dict[str, float], prices_of: str | None) -> list[Fact]:
-    usage = total["usage"]
-    assert isinstance(usage, dict)
-    facts = [Fact("Usage", f"{usage['total']:,} tokens in {usage['requests']:,} calls")]
-    if paid["recorded"] or paid["listed"]:
-        parts = [f"${paid['recorded']:,.2f} as recorded"] if paid["recorded"] else []
-        parts += [f"${paid['listed']:,.2f} at list prices of {prices_of}"] if paid["listed"] else []
-        facts.append(
-            Fact(
-                "Cost",
-                ", ".join(parts),
-                f"{paid['unknown']:.0f} transcripts have no known price" * (paid["unknown"] > 0),
-            )
-        )
-    facts.append(Fact("Turns", f"{total['turns']:,}, {total['compactions']:,} compactions, {total['spikes']:,} spikes"))
-    if total["failed"]:
-        facts.append(Fact("Failed", f"{total['failed']:,} files, see the errors", level="critical"))
-    if total["copied_calls"]:
-        facts.append(Fact("Copies", f"{total['copied_calls']:,} calls stand in several files; they count once"))
-    return facts
+def _facts(analyses: Sequence[Analysis], total: Total, failed: int, prices_of: str | None) -> Iterator[Fact]:
+    yield Fact("Usage", f"{total.usage.total:,} tokens in {total.usage.requests:,} calls")
+    if total.recorded or total.listed:
+        parts = [f"${total.recorded:,.2f} as recorded"] if total.recorded else []
+        parts += [f"${total.listed:,.2f} at list prices of {prices_of}"] if total.listed else []
+        yield Fact("Cost", ", ".join(parts), f"{total.unpaid} transcripts have no known price" if total.unpaid else "")
+    turns = sum(a.turns for a in analyses)
+    compactions = sum(1 for a in analyses for c in a.transcript.compactions if c.kind == "full")
+    spikes = sum(len(a.spikes) for a in analyses)
+    yield Fact("Turns", f"{turns:,}, {compactions:,} compactions, {spikes:,} spikes")
+    if failed:
+        yield Fact("Failed", f"{failed:,} files, see the errors", level="critical")
+    if total.copies:
+        yield Fact("Copies", f"{total.copies:,} calls stand in several files; they count once")
 
 
 def _row(analysis: Analysis, cost: float | None, prefix: str) -> tuple[str, ...]:
