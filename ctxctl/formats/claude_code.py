@@ -62,6 +62,7 @@ class ClaudeCode(Format):
         self.call_keys = array("q")
         self.requests = array("q")
         self._newest: tuple[Call | None, Json] = (None, None)
+        self.shown: dict[str, int] = {}
         self.errors = 0
         self.users: dict[str, int] = {}
         self.assistants: dict[str, int] = {}
@@ -124,6 +125,12 @@ class ClaudeCode(Format):
             self.id = record["sessionId"]
         if type_ == "assistant":
             self._assistant(record, line)
+        elif type_ == "progress" and isinstance(record.get("uuid"), str):
+            data = record.get("data")
+            agent = word(data, "agentId") if isinstance(data, dict) else None
+            if agent is not None:
+                self.shown.setdefault(agent, line)
+            self._node(record, line, 0)
         elif self.usage_only:
             if type_ == "system":
                 self._system(record, line)

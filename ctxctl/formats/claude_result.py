@@ -23,6 +23,7 @@ def build(reader: ClaudeCode) -> Transcript:
     if not reader.usage_only:
         live = tree.resolve(reader.boundaries, reader.logical, reader.leaf_hint, side, reader.diagnostics)
     usage = session.usage()
+    _unread(reader, usage)
     compactions = _compactions(reader, live)
     users, assistants = reader.users, reader.assistants
     sidechain = sum(n for counts in (users, assistants) for name, n in counts.items() if name != main)
@@ -56,6 +57,21 @@ def build(reader: ClaudeCode) -> Transcript:
         cwd=reader.cwd,
         diagnostics=reader.diagnostics.items(),
     )
+
+
+def _unread(reader: ClaudeCode, usage: tuple[Usage, ...]) -> None:
+    """Say which helpers are known by their progress alone: these records repeat a helper's own file, which is missing
+    or was not asked for."""
+    counted = {call.thread for call in usage}
+    missing = {name: line for name, line in reader.shown.items() if name not in counted}
+    if missing:
+        reader.diagnostics.add(
+            "warning",
+            "subagents_not_counted",
+            f"{len(missing)} sub-agents stand only in progress records, their files were not read: their usage is not "
+            "in the figures",
+            min(missing.values()),
+        )
 
 
 def _main_thread(reader: ClaudeCode) -> str:

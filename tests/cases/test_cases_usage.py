@@ -136,6 +136,23 @@ def test_a_helper_that_replays_the_parent_is_no_new_call(claude: Any, analyzed: 
     assert result["context"]["reported"] == 4005
 
 
+def test_a_helper_that_is_seen_by_its_progress_alone_is_named(claude: Any, analyzed: Any) -> None:
+    session = claude()
+    session.user("review it")
+    session.assistant("I ask a helper")
+    for agent in ("abc1", "abc1", "def2"):
+        message = {"type": "assistant", "message": {"id": "msg_h", "usage": {"input_tokens": 900, "output_tokens": 90}}}
+        session.envelope("progress", data={"type": "agent_progress", "agentId": agent, "message": message})
+    session.assistant("done")
+    result = analyzed(session)
+    assert spent(result["usage"]) == (20, 0, 0, 10)
+    note = next(d for d in result["diagnostics"] if d["code"] == "subagents_not_counted")
+    assert (note["severity"], note["line"]) == ("warning", 3) and note["message"].startswith("2 sub-agents")
+    session.assistant("read", isSidechain=True, agentId="abc1", id="msg_h")
+    session.assistant("read", isSidechain=True, agentId="def2", id="msg_i")
+    assert "subagents_not_counted" not in [d["code"] for d in analyzed(session)["diagnostics"]]
+
+
 def test_a_resumed_copy_counts_once_over_both_files(claude: Any, save: Any, within: Any) -> None:
     session = claude()
     session.user("start")

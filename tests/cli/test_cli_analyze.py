@@ -235,3 +235,40 @@ def test_progress_is_never_on_stdout(ctxctl: Run, tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text(json.dumps(start) + "\n" + filler * 100, encoding="utf-8")
     done = ctxctl("analyze", "--json", "--window", "1k", "x.jsonl")
     assert done.code == 0 and done.err == "" and done.result()["transcript"]["records"] == 101
+
+
+@pytest.mark.parametrize("name", ["report.txt", "report.md", "report.csv", "report.json"])
+def test_a_file_gets_no_colour(ctxctl: Run, samples: Path, tmp_path: Path, name: str) -> None:
+    out = tmp_path / name
+    assert ctxctl("analyze", samples / "axios-to-fetch.jsonl", "-o", out, FORCE_COLOR="1").code == 0
+    assert b"\x1b" not in out.read_bytes() and out.stat().st_size > 500
+    done = ctxctl("analyze", samples / "axios-to-fetch.jsonl", FORCE_COLOR="1")
+    assert "\x1b" in done.out
+
+
+def test_fail_on_takes_a_list(ctxctl: Run, samples: Path) -> None:
+    path = samples / "axios-to-fetch.jsonl"
+    for arguments in (("--fail-on", "red,spike"), ("--fail-on", "red", "--fail-on", " Spike ")):
+        done = ctxctl("analyze", path, "--json", *arguments)
+        assert done.code == 1 and "fail-on spike" in done.err
+        assert [gate["ok"] for gate in done.result()["gates"]] == [True, False]
+
+
+def test_damage_that_is_not_listed_one_by_one_counts(ctxctl: Run, golden: Path, tmp_path: Path) -> None:
+    lines = (golden / "claude-code" / "split_lines.jsonl").read_bytes()
+    (tmp_path / "x.jsonl").write_bytes(lines + b"broken {\n" * 120)
+    done = ctxctl("analyze", "x.jsonl", "--json", "--fail-on", "damage")
+    assert done.code == 1
+    assert [gate["value"] for gate in done.result()["gates"]] == [120]
+
+
+def test_a_wrong_tokenizer_in_the_environment_is_a_wrong_setting(ctxctl: Run, samples: Path) -> None:
+    done = ctxctl("analyze", samples / "axios-to-fetch.jsonl", CTXCTL_TOKENIZER="spacy")
+    assert (done.code, done.out) == (4, "")
+    assert "'spacy' in CTXCTL_TOKENIZER" in done.err and "splintr" in done.err
+
+
+def test_usage_alone_lists_no_branches(ctxctl: Run, golden: Path) -> None:
+    path = golden / "claude-code" / "rewound_branch.jsonl"
+    assert ctxctl("analyze", "--json", path).result()["transcript"]["branches"]
+    assert ctxctl("analyze", "--json", "--tokens", "reported", path).result()["transcript"]["branches"] is None

@@ -88,3 +88,15 @@ def test_path(ctxctl: Run, tmp_path: Path) -> None:
     assert yaml.safe_load(Path(rows["defaults"]).read_text(encoding="utf-8"))["eviction"]["policy"] == "hybrid"
     (tmp_path / ".ctxctl.yaml").write_text("{}\n", encoding="utf-8")
     assert ctxctl("config", "path").out.splitlines()[0].endswith(".ctxctl.yaml")
+
+
+def test_an_alias_that_contains_itself(ctxctl: Run, tmp_path: Path) -> None:
+    (tmp_path / "loop.yaml").write_text("eviction: &loop\n  weights: *loop\n", encoding="utf-8")
+    done = ctxctl("config", "validate", "loop.yaml")
+    assert (done.code, done.out) == (4, "") and "contains itself" in done.err
+
+
+def test_the_list_of_models_has_the_users_rows(ctxctl: Run, tmp_path: Path) -> None:
+    (tmp_path / ".ctxctl.yaml").write_text("models:\n  house-model:\n    window: 64000\n", encoding="utf-8")
+    rows = ctxctl("list", "models", "house", "--json").result()["models"]
+    assert [(row["name"], row["window"]) for row in rows] == [("house-model", 64_000)]

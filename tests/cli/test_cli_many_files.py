@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -140,3 +141,40 @@ def test_samples(ctxctl: Run, samples: Path) -> None:
         "mini-swe-agent",
     }
     assert "5 transcripts" in ctxctl("analyze", samples).out
+
+
+def test_a_copied_call_counts_with_its_larger_figures_in_tokens_and_cost(
+    ctxctl: Run, tmp_path: Path, golden: Path
+) -> None:
+    one = (golden / "claude-code" / "split_lines.jsonl").read_bytes()
+    alone = saved_result(ctxctl, tmp_path / "b.jsonl", one)
+    cut = one.replace(b'"output_tokens":', b'"output_tokens":0,"was":')
+    (tmp_path / "a.jsonl").write_bytes(cut)
+    total = ctxctl("analyze", "--json", "a.jsonl", "b.jsonl").result()["total"]
+    assert total["usage"]["output"] == alone["usage"]["output"] > 0
+    assert total["usage"]["requests"] == alone["usage"]["requests"] == total["copied_calls"]
+    assert total["cost"] == pytest.approx(alone["cost"]) and total["cost_complete"]
+
+
+def saved_result(ctxctl: Run, path: Path, data: bytes) -> Any:
+    path.write_bytes(data)
+    return ctxctl("analyze", "--json", path).result()
+
+
+def test_files_of_helpers_are_read_with_their_session(ctxctl: Run, folder: Path) -> None:
+    paths = [entry["path"] for entry in ctxctl("analyze", "--json", folder).result()["files"]]
+    assert not [path for path in paths if "agent-" in path]
+    (folder / "deep" / "subagents_new.jsonl").unlink()  # now nobody reads them
+    paths = [entry["path"] for entry in ctxctl("analyze", "--json", folder).result()["files"]]
+    assert [path for path in paths if "agent-" in path]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
+def test_a_closed_folder_further_down_is_named(ctxctl: Run, folder: Path) -> None:
+    closed = folder / "closed"
+    closed.mkdir(mode=0)
+    try:
+        done = ctxctl("analyze", folder, "--json")
+    finally:
+        closed.chmod(0o700)
+    assert "closed: this folder can't be read" in done.err and done.result()["files"]

@@ -138,3 +138,8 @@ def test_media_of_a_pdf_and_a_picture() -> None:
     found = media_of(uri, None)
     assert (found.mime, found.width, found.height) == ("image/png", 64, 48)
     assert media_of("not base64", "image/png").width is None
+
+
+@pytest.mark.parametrize(("stated", "pages"), [(b"12", 12), (b"0", None), (b"100000", 100_000), (b"999999", None)])
+def test_pages_that_a_damaged_file_states(stated: bytes, pages: int | None) -> None:
+    assert pdf_pages(b"%PDF-1.7\n1 0 obj <</Linearized 1/L 9/N " + stated + b"/T 5>>") == pages

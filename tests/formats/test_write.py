@@ -168,3 +168,16 @@ def _file(folder: Path, data: bytes) -> Path:
     path = folder / "x.jsonl"
     path.write_bytes(data)
     return path
+
+
+def test_a_changed_first_line_keeps_its_byte_order_mark(tmp_path: Path) -> None:
+    mark = b"\xef\xbb\xbf"
+    t = saved(tmp_path / "x.jsonl", mark + compact(USER) + b"\r\n" + compact(ANSWER) + b"\r\n")
+    assert out(t, {1: {**USER, "x": 1}}) == mark + compact({**USER, "x": 1}) + b"\r\n" + compact(ANSWER) + b"\r\n"
+
+
+def test_a_line_of_several_records_can_be_dropped_but_not_changed(tmp_path: Path) -> None:
+    t = saved(tmp_path / "x.jsonl", compact(USER) + compact(NOTE) + b"\n" + compact(ANSWER) + b"\n")
+    with pytest.raises(ValueError, match="line 1 holds several records"):
+        out(t, {1: USER})
+    assert out(t, {1: None}) == compact(ANSWER) + b"\n"

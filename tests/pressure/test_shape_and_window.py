@@ -8,7 +8,7 @@ from ctxctl.model.limits import ModelRow, ModelTable
 from ctxctl.model.transcript import Transcript
 from ctxctl.model.usage import Usage
 from ctxctl.pressure.shape import shape_of
-from ctxctl.pressure.window import WindowSize, window_of
+from ctxctl.pressure.window import WindowSize, why_unknown, window_of
 
 TABLE = ModelTable(
     {
@@ -66,3 +66,44 @@ def test_order_of_sources(
     given: int | None, model: str | None, peak: int, stated: int | None, expected: tuple[int | None, str]
 ) -> None:
     assert window_of(given, transcript(model, peak, stated), TABLE) == WindowSize(*expected)  # type: ignore[arg-type]
+
+
+def mixed(*calls: tuple[str | None, int], models: tuple[str, ...] = ()) -> Transcript:
+    usage = tuple(Usage(n, context=tokens, model=model) for n, (model, tokens) in enumerate(calls, 1))
+    named = {model: 1 for model in (*models, *(m for m, _ in calls if m))}
+    return Transcript("id", "claude-code", "x.jsonl", model=calls[0][0], models=named, usage=usage)
+
+
+@pytest.mark.parametrize(
+    ("calls", "models", "expected"),
+    [
+        # the model that answered last has the window now, whatever most calls went to
+        ([("claude-two", 5_000), ("claude-two", 6_000), ("small", 7_000)], (), (10_000, "model table")),
+        # a request of another model proves nothing for this one
+        ([("claude-two", 150_000), ("small", 7_000)], (), (10_000, "model table")),
+        ([("claude-two", 250_000), ("claude-two", 9_000)], (), (1_000_000, "transcript")),
+        # the mark stands on one of several spellings only
+        ([("claude-two", 5_000)], ("claude-two[1m]",), (1_000_000, "transcript")),
+        ([("small", 5_000)], ("claude-two[1m]",), (10_000, "model table")),
+    ],
+)
+def test_windows_of_sessions_with_several_models(
+    calls: list[tuple[str | None, int]], models: tuple[str, ...], expected: tuple[int | None, str]
+) -> None:
+    found = window_of(None, mixed(*calls, models=models), TABLE)
+    assert (found.tokens, found.source) == expected
+
+
+@pytest.mark.parametrize(
+    ("calls", "words"),
+    [
+        ([(None, 5)], "no model is named"),
+        ([("smal", 5)], "'smal' is not in the table (like it: small)"),
+        ([("blank", 5)], "the table has no window for model 'blank'"),
+        ([("small", 12_345)], "a request of 12,345 tokens was larger than the window of 10,000"),
+    ],
+)
+def test_why_a_window_is_not_known(calls: list[tuple[str | None, int]], words: str) -> None:
+    transcript = mixed(*calls)
+    assert window_of(None, transcript, TABLE).tokens is None
+    assert words in why_unknown(transcript, TABLE)

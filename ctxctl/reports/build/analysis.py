@@ -36,6 +36,7 @@ HINTS = {
     "torn_tail": "the session may still be running; analyze again when it is done",
     "torn_compression": "copy or compress the file again",
     "dangling_parent": "the session was cut or copied; what was bridged is counted as part of the window",
+    "subagents_not_counted": "they lie in a folder of the session's name beside it, or as agent-*.jsonl",
     "drift": "hidden context (tools, reminders, dropped history) changed; reported tokens are what is billed",
     "impossible_usage": "figures of this request are left out of usage and pressure",
 }
@@ -166,6 +167,8 @@ def _forecast(analysis: Analysis) -> str:
         return f"{last.velocity:,.0f} tokens added per turn"
     if last.turns_until_overflow == -1:
         return "the window is full"
+    if last.turns_until_overflow == 0:
+        return f"the next turn fills it at {last.velocity:,.0f} tokens per turn"
     if last.turns_until_overflow is None:
         return "nothing is being added"
     return f"full in about {_count(last.turns_until_overflow, 'turn')} at {last.velocity:,.0f} tokens per turn"
