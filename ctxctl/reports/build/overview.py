@@ -58,7 +58,7 @@ def _facts(analyses: Sequence[Analysis], total: Total, failed: int, prices_of: s
     if failed:
         yield Fact("Failed", f"{failed:,} files, see the errors", level="critical")
     if total.copies:
-        yield Fact("Copies", f"{total.copies:,} calls stand in several files; they count once")
+        yield Fact("Copies", f"{total.copies:,} repeated in other files; each call counts once")
 
 
 def _row(analysis: Analysis, cost: float | None, prefix: str) -> tuple[str, ...]:
