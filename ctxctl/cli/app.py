@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from typing import Any
@@ -11,7 +12,7 @@ from typer.exceptions import Abort, TyperException
 
 from ctxctl import __version__
 from ctxctl.cli.commands import analyze, config, demo, list_
-from ctxctl.cli.io import ReaderGoneError, error_text, say
+from ctxctl.cli.io import ReaderGoneError, close_stdout, error_text, say
 from ctxctl.errors import CtxctlError, ExitCode, UsageError
 from ctxctl.registry import closest
 
@@ -24,6 +25,9 @@ How full was the window and when, what filled it, what did it cost? Start with
   ctxctl analyze SESSION.jsonl
 """
 
+CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+"""What typer itself meets when it prints help to a full or closed stream."""
+
 # panels and colours are for terminals; a pipe gets plain text
 PRETTY = sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
@@ -31,9 +35,7 @@ app = typer.Typer(
     name="ctxctl",
     help=HELP,
     no_args_is_help=True,
-    rich_markup_mode="rich"
-    if sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    else None,
+    rich_markup_mode="rich" if PRETTY else None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -74,6 +76,7 @@ def run(arguments: list[str]) -> int:
     except TyperException as error:
         return _usage(error, as_json)
     except (ReaderGoneError, BrokenPipeError):
+        close_stdout()
         return ExitCode.PIPE
     except (KeyboardInterrupt, Abort):
         say("interrupted")
@@ -81,19 +84,29 @@ def run(arguments: list[str]) -> int:
     except MemoryError:
         say("error: not enough memory\nhint: give single files, or read usage alone with --tokens reported")
         return ExitCode.INPUT
+    except OSError as error:
+        if error.errno not in CANNOT_WRITE:
+            return _bug()
+        close_stdout()
+        say(f"error: standard output can't be written: {error.strerror or error}")
+        return ExitCode.INPUT
     except SystemExit as error:
         # typer itself ends the process when stdout is closed
         return ExitCode.PIPE if error.code == 1 else int(error.code or 0)
     except Exception:
-        import platform
-        import traceback
+        return _bug()
 
-        say(traceback.format_exc())
-        say(
-            f"error: this is a bug in ctxctl {__version__} (Python {platform.python_version()}, {sys.platform})\n"
-            "hint: please report it with the lines above"
-        )
-        return ExitCode.BUG
+
+def _bug() -> int:
+    import platform
+    import traceback
+
+    say(traceback.format_exc())
+    say(
+        f"error: this is a bug in ctxctl {__version__} (Python {platform.python_version()}, {sys.platform})\n"
+        "hint: please report it with the lines above"
+    )
+    return ExitCode.BUG
 
 
 def _report(error: CtxctlError, as_json: bool) -> int:

@@ -46,7 +46,7 @@ def resolve(paths: list[str] | None, note: Callable[[str], None] = lambda text: 
                 "no PATH given, and nothing is piped in", hint="try `ctxctl demo`, or give a transcript file"
             )
         return Inputs((Input("-"),), True)
-    items: dict[str, Input] = {}
+    items: dict[str, Input] = {}  # by what a path leads to: a link to a file of the list is no second one
     single = len(paths) == 1
     for path in paths:
         if path == "-":
@@ -54,20 +54,20 @@ def resolve(paths: list[str] | None, note: Callable[[str], None] = lambda text: 
         elif os.path.isdir(path):
             single = False
             for found in _walk(Path(path), closed):
-                items.setdefault(found, Input(found, True))
+                items.setdefault(os.path.realpath(found), Input(found, True))
         elif not os.path.lexists(path) and glob.has_magic(path):
             single = False
-            matches = sorted(glob.glob(path, recursive=True))
+            matches = _matches(path)
             if not matches and len(paths) == 1:
-                raise NothingFoundError("no file matches", path=path, hint="quote nothing, or check the folder")
+                raise NothingFoundError("no file matches", path=path, hint="check the folder and the pattern")
             for match in matches:
                 if os.path.isdir(match):
                     for found in _walk(Path(match), closed):
-                        items.setdefault(found, Input(found, True))
-                else:
-                    items.setdefault(match, Input(match))
+                        items.setdefault(os.path.realpath(found), Input(found, True))
+                elif os.path.isfile(match) or not os.path.exists(match):  # a named pipe would wait for ever
+                    items.setdefault(os.path.realpath(match), Input(match))
         else:
-            items.setdefault(path, Input(path))
+            items.setdefault(os.path.realpath(path), Input(path))
     if not items:
         raise NothingFoundError(
             "no transcript in there",
@@ -75,6 +75,25 @@ def resolve(paths: list[str] | None, note: Callable[[str], None] = lambda text: 
             hint=f"files that end in {', '.join(SUFFIXES)} (also with .gz, .zst) are looked at",
         )
     return Inputs(tuple(items.values()), single and len(items) == 1)
+
+
+def is_same(path: str, other: Path) -> bool:
+    """Whether two paths lead to one file."""
+    try:
+        return os.path.samefile(path, other)
+    except OSError:
+        return False
+
+
+def _matches(pattern: str) -> list[str]:
+    """What a glob stands for, sorted. `**` does not follow links to folders: they may lead in circles."""
+    if "**" not in pattern:
+        return sorted(glob.glob(pattern))
+    here = Path(pattern)
+    root = Path(here.anchor) if here.is_absolute() else Path()
+    found = root.glob(str(here.relative_to(here.anchor)))
+    parts = len(root.parts)
+    return sorted(str(p) for p in found if not any(part.startswith(".") for part in p.parts[parts:]))
 
 
 def _walk(folder: Path, closed: Callable[[OSError], None]) -> list[str]:
@@ -95,6 +114,8 @@ def _walk(folder: Path, closed: Callable[[OSError], None]) -> list[str]:
                 stem = stem.removesuffix(suffix)
             if stem != name and stem in names:
                 continue  # the plain file beside a compressed copy is the newer one
-            if stem.endswith(SUFFIXES) and not any(reader.is_companion(here / name) for reader in readers):
+            if not stem.endswith(SUFFIXES) or not os.path.isfile(here / name):
+                continue  # opening a named pipe would wait for ever
+            if not any(reader.is_companion(here / name) for reader in readers):
                 found.append(str(here / name))
     return found

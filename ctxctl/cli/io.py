@@ -49,10 +49,10 @@ class Streams:
                 buffer.flush()
             sys.stdout.flush()
         except BrokenPipeError:
-            _close_stdout()
+            close_stdout()
             raise ReaderGoneError from None
         except OSError as error:
-            _close_stdout()
+            close_stdout()
             raise InputError(f"standard output can't be written: {error.strerror or error}") from None
 
     def note(self, text: str, *, level: int = 0) -> None:
@@ -116,12 +116,13 @@ def say(text: str) -> None:
     if sys.stderr is None:
         return
     encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
+    text = "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
     with suppress(OSError, ValueError):
         sys.stderr.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
         sys.stderr.flush()
 
 
-def _close_stdout() -> None:
+def close_stdout() -> None:
     """Keep the interpreter from complaining about the closed pipe when it ends."""
     with suppress(OSError):
         devnull = os.open(os.devnull, os.O_WRONLY)

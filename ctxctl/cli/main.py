@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
 def main() -> None:
     """Run the command line and exit with its status."""
-    arguments = sys.argv[1:]
-    if arguments in (["--version"], ["-V"]):
+    try:
+        status = _status(sys.argv[1:])
+    except KeyboardInterrupt:  # while modules are loaded; later ones are met where commands run
+        status = 130
+    if status:
+        sys.exit(status)
+
+
+def _status(arguments: list[str]) -> int:
+    if arguments in (["--version"], ["-V"]) and sys.stdout is not None:
         from ctxctl import __version__
 
-        print(f"ctxctl {__version__}")
-        return
+        try:
+            os.write(sys.stdout.fileno(), f"ctxctl {__version__}\n".encode())
+        except BrokenPipeError:
+            return 141
+        except OSError as error:
+            print(f"error: standard output can't be written: {error.strerror}", file=sys.stderr)
+            return 3
+        return 0
     import gc
 
     from ctxctl.cli.app import run
 
     # one command allocates much and drops little: the collector would only walk it again and again
     gc.disable()
-    sys.exit(run(arguments))
+    return run(arguments)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import orjson
 
+from ctxctl.errors import InputError
 from ctxctl.formats import claude_tree as tree
 from ctxctl.formats.base import FORMATS, Emit, Format, Json, word
 from ctxctl.formats.claude_result import build
@@ -24,6 +25,7 @@ from ctxctl.formats.content import pieces
 from ctxctl.formats.idindex import EMPTY, IdIndex
 from ctxctl.formats.overflow import is_overflow
 from ctxctl.formats.session import Call, Session, Thread, anthropic_usage, tokens_of
+from ctxctl.formats.streams import open_stream
 from ctxctl.model.block import MAIN
 from ctxctl.model.transcript import Overflow, Transcript
 
@@ -96,7 +98,7 @@ class ClaudeCode(Format):
     def companions(cls, path: Path) -> list[Path]:
         """`<stem>/subagents/**/agent-*.jsonl`, and in the older layout `agent-*.jsonl` beside the session."""
         stem = path.name.partition(".jsonl")[0]
-        found = sorted((path.parent / stem).glob("subagents/**/agent-*.jsonl"))
+        found = _agent_files(path.parent / stem, "subagents/**/")
         if not path.name.startswith("agent-"):
             found += [helper for helper, session in _helpers(path.parent) if session == stem]
         return found
@@ -113,8 +115,9 @@ class ClaudeCode(Format):
         return session is not None and any((path.parent / f"{session}{end}").is_file() for end in SESSION_ENDS)
 
     def begin_companion(self, path: Path) -> None:
-        self._companion = path.stem.removeprefix("agent-")
-        self.session.prefix = f"{path.stem}:"
+        stem = path.name.partition(".jsonl")[0]
+        self._companion = stem.removeprefix("agent-")
+        self.session.prefix = f"{stem}:"
         self.parts.append((self.session.blocks, self.session.prefix))
 
     # -- records ---------------------------------------------------------------------------------------------------
@@ -382,14 +385,22 @@ def _helpers(folder: Path) -> list[tuple[Path, str | None]]:
 @lru_cache(maxsize=64)
 def _listed(folder: Path, changed: int) -> list[tuple[Path, str | None]]:
     """changed: when the folder was, so that a new file is seen; each of its sessions asks for the same list."""
-    return [(path, _session_of(path)) for path in sorted(folder.glob("agent-*.jsonl"))]
+    return [(path, _session_of(path)) for path in _agent_files(folder)]
+
+
+def _agent_files(folder: Path, below: str = "") -> list[Path]:
+    """Sub-agent files, of a plain and a packed one of the same name only the plain one."""
+    plain = {str(path): path for path in folder.glob(f"{below}agent-*.jsonl")}
+    for path in (p for end in SESSION_ENDS[1:] for p in folder.glob(f"{below}agent-*{end}")):
+        plain.setdefault(str(path.with_suffix("")), path)
+    return [plain[name] for name in sorted(plain)]
 
 
 def _session_of(path: Path) -> str | None:
     """The parent's session id as the first line of a sub-agent file states it."""
     try:
-        with open(path, "rb") as file:
-            record = orjson.loads(file.readline(1 << 24))
-    except (OSError, orjson.JSONDecodeError):
+        with open_stream(str(path)) as stream:
+            record = orjson.loads(next(stream.lines(), b""))
+    except (InputError, orjson.JSONDecodeError):
         return None
     return word(record, "sessionId") if isinstance(record, dict) else None

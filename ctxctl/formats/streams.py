@@ -35,7 +35,10 @@ class Stream:
         self.size = size
         self._raw = raw
         buffered = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, raw), BUFFER)
-        head = buffered.peek(16)[:16]
+        try:
+            head = buffered.peek(16)[:16]
+        except OSError as error:
+            raise InputError(f"reading failed: {error.strerror or error}", path=name) from error
         for magic, what in NOT_TEXT.items():
             if head.startswith(magic):
                 raise NotATranscriptError(f"this is {what}, not a transcript that ctxctl reads", path=name)

@@ -11,7 +11,7 @@ from ctxctl.model.limits import ModelTable
 from ctxctl.model.transcript import Diagnostic
 from ctxctl.pressure.result import Analysis, AnalysisOptions, ContextState, SpikeFound
 from ctxctl.pressure.shape import shape_of
-from ctxctl.pressure.turns import newest_call, peak_of, pressure_of, usage_of, with_output
+from ctxctl.pressure.turns import forecast_of, newest_call, peak_of, pressure_of, usage_of, with_output
 from ctxctl.pressure.window import window_of
 
 __all__ = ["Analysis", "AnalysisOptions", "analyze"]
@@ -74,6 +74,16 @@ def _reported(path: str, table: ModelTable, options: AnalysisOptions, progress: 
     window = window_of(options.window, transcript, table)
     pressure, spikes, events = pressure_of(transcript, window, options)
     newest = newest_call(transcript)
+    context = ContextState(
+        newest.context if newest is not None else None,
+        with_output(transcript, newest),
+        None,
+        None,
+        None,
+        newest.turn if newest is not None else None,
+        None,
+        None,
+    )
     note = Diagnostic(
         "info", "lines_not_read", "only lines that carry usage or a compaction were read; the other figures are null"
     )
@@ -81,22 +91,14 @@ def _reported(path: str, table: ModelTable, options: AnalysisOptions, progress: 
         transcript,
         window,
         *usage_of(transcript),
-        ContextState(
-            newest.context if newest is not None else None,
-            with_output(transcript, newest),
-            None,
-            None,
-            None,
-            newest.turn if newest is not None else None,
-            None,
-            None,
-        ),
+        context,
         pressure,
         peak_of(pressure),
         tuple(SpikeFound(s.turn, s.tokens, s.mean, s.ratio, None) for s in spikes),
         events,
         shape_of(pressure.tokens),
         (*transcript.diagnostics, note),
+        forecast=forecast_of(pressure, context, window, options, frozenset()),
         turns=len(pressure),
         watermark=options.pressure.watermark,
         act_from=options.act_from,

@@ -22,6 +22,9 @@ def context_of(
     drift = None
     if newest is not None and reported:
         drift = (curve.at_call[newest.turn - 1] + (curve.overhead or 0)) / reported - 1
+    pending = None
+    if newest is not None:
+        pending = round(sum(curve.estimates[b] for b in live if tally.turn[b] > newest.turn))
     order = transcript.order if chosen is None else ()
     return ContextState(
         reported,
@@ -33,6 +36,7 @@ def context_of(
         len(order) or sum(1 for b in live if tally.flags[b] & NEW_MESSAGE),
         order,
         None if chosen is None else transcript.conversations[chosen].line,
+        pending,
     )
 
 

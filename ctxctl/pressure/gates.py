@@ -35,6 +35,10 @@ class Gate:
 
     def text(self) -> str:
         """One line for people."""
+        if self.name in ("fail-on spike", "fail-on damage"):
+            if self.value is None:
+                return f"{self.name} could not be checked: --tokens reported does not read every line"
+            return f"{self.name}: {self._shown(self.value)} found"
         if self.value is None:
             why = "no model call" if self.name == "max-peak" else "nothing was reported since the compaction"
             if self.name in ("fail-on", "max-utilization"):
@@ -78,7 +82,9 @@ def _gates(
         yield Gate("fail-on spike", 0, len(analysis.spikes), not analysis.spikes)
     if "damage" in fail_on:
         damaged = sum(d.count for d in analysis.diagnostics if d.code in DAMAGE)
-        yield Gate("fail-on damage", 0, damaged, not damaged)
+        # with usage alone most lines were not looked at
+        known = analysis.counter is not None or damaged > 0
+        yield Gate("fail-on damage", 0, damaged if known else None, known and not damaged)
     if max_utilization is not None:
         yield Gate(
             "max-utilization", max_utilization, utilization, utilization is not None and utilization <= max_utilization

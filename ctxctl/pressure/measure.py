@@ -26,7 +26,7 @@ from ctxctl.pressure.result import (
     SpikeFound,
 )
 from ctxctl.pressure.shape import shape_of
-from ctxctl.pressure.turns import peak_of, pressure_of, usage_of
+from ctxctl.pressure.turns import forecast_of, peak_of, pressure_of, usage_of
 from ctxctl.pressure.window import WindowSize, why_unknown, window_of
 from ctxctl.trace.tally import Tally
 
@@ -97,6 +97,7 @@ def measure(
         events,
         shape_of(pressure.tokens),
         (*transcript.diagnostics, *_notes(transcript, facts, window, context, table)),
+        forecast=forecast_of(pressure, context, window, options, starts),
         counter=Counter(
             _counter_name(tally),
             tally.is_exact(),

@@ -44,8 +44,13 @@ class Readings(Sequence[Reading]):
 
     def at(self, turn: int | None) -> Reading | None:
         """The reading of a turn, None where there is none."""
+        position = self.index_of(turn)
+        return None if position is None else self[position]
+
+    def index_of(self, turn: int | None) -> int | None:
+        """The position of a turn's reading, None where there is none."""
         position = bisect_left(self._turn, turn) if turn is not None else len(self)
-        return self[position] if position < len(self) and self._turn[position] == turn else None
+        return position if position < len(self) and self._turn[position] == turn else None
 
     def __len__(self) -> int:
         return len(self._turn)

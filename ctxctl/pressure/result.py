@@ -35,8 +35,9 @@ class Counter:
 @dataclass(frozen=True, slots=True)
 class ContextState:
     """The window now. reported: by the provider at the newest call, None when it was not reported since the last
-    compaction; counted: all blocks in the window now; overhead: what the file does not hold (system prompt, tools);
-    drift: (counted + overhead) / reported - 1 at the newest call."""
+    compaction; with_output: and its answer; counted: all blocks in the window now; pending: those that came after the
+    newest call's answer, which the next call sends; overhead: what the file does not hold (system prompt, tools);
+    drift: (counted + overhead) / reported - 1, of what was in the window at the newest call."""
 
     reported: int | None
     with_output: int | None
@@ -47,12 +48,14 @@ class ContextState:
     messages: int | None
     order: tuple[str, ...] | None
     conversation: int | None = None
+    pending: int | None = None
 
     @property
     def tokens(self) -> int | None:
-        """The best figure there is: reported, else counted with the overhead."""
+        """The best figure there is: the newest request as reported, and when messages wait behind its answer, the
+        answer and those too; where nothing was reported, what was counted and the overhead."""
         if self.reported is not None:
-            return self.reported
+            return (self.with_output or self.reported) + self.pending if self.pending else self.reported
         return None if self.counted is None else self.counted + (self.overhead or 0)
 
 
@@ -63,6 +66,16 @@ class Peak:
     tokens: int
     utilization: float | None
     turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """When the window now will be full. velocity: tokens added per turn lately, without the first request, which
+    brings the system prompt and the tools; turns: until it is full, 0 when the next one fills it, -1 when it is full,
+    None while the window is unknown or nothing is added."""
+
+    velocity: float
+    turns: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +130,7 @@ class Analysis:
     events: tuple[LevelChange, ...]
     curve: Shape | None
     diagnostics: tuple[Diagnostic, ...]
+    forecast: Forecast | None = None
     counter: Counter | None = None
     composition: Composition | None = None
     composition_all: Composition | None = None

@@ -8,7 +8,7 @@ from ctxctl.model.transcript import Transcript
 from ctxctl.model.usage import Usage, UsageTotals, total_usage
 from ctxctl.pressure.monitor import ContextPressureMonitor, LevelChange, Reading, Spike
 from ctxctl.pressure.readings import Readings
-from ctxctl.pressure.result import AnalysisOptions, Peak
+from ctxctl.pressure.result import AnalysisOptions, ContextState, Forecast, Peak
 from ctxctl.pressure.window import WindowSize
 
 WEIGHT = ("micro", "rollback", "full")
@@ -65,6 +65,32 @@ def pressure_of(
 
     found = Readings(readings())
     return found, [s for m in monitors for s in m.spikes], tuple(e for m in monitors for e in m.events)
+
+
+def forecast_of(
+    pressure: Readings, context: ContextState, window: WindowSize, options: AnalysisOptions, starts: frozenset[int]
+) -> Forecast | None:
+    """The forecast for the window now; None when its newest turn was not measured, or it did not grow yet."""
+    last = pressure.index_of(context.at_turn)
+    used = context.tokens
+    if last is None or used is None or (context.reported is None and pressure[last].source == "reported"):
+        return None
+    added: list[int] = []
+    for at in range(last, 0, -1):  # the first reading is no growth
+        reading = pressure[at]
+        if reading.turn in starts or len(added) == options.pressure.velocity_window:
+            break
+        if reading.added is not None:
+            added.append(reading.added)
+    if not added:
+        return None
+    velocity = sum(added) / len(added)
+    turns = None
+    if window.tokens is not None and used >= window.tokens:
+        turns = -1
+    elif window.tokens is not None and velocity > 0:
+        turns = int((window.tokens - used) / velocity)
+    return Forecast(velocity, turns)
 
 
 def peak_of(pressure: Readings) -> Peak | None:

@@ -104,6 +104,11 @@ def _axis(points: Sequence[Point], margin: int, columns: int) -> str:
     return " " * (margin + 2) + first + last.rjust(max(len(last) + 1, columns - len(first)))
 
 
+def plural(number: int, what: str) -> str:
+    """`1 turn`, `2 turns`, `no turns`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}" if number else f"no {what}s"
+
+
 def compact(number: float) -> str:
     """`1,234` as `1.2k`, `200000` as `200k`, `1000000` as `1M`."""
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):

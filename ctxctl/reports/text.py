@@ -104,7 +104,7 @@ class _Renderer:
 
     def table(self, table: Table) -> None:
         self.heading(table.title)
-        rows = [[self.clean(cell) for cell in row] for row in table.rows]
+        rows = [[self.clean(cell).replace("\n", " ") for cell in row] for row in table.rows]
         grid = RichTable(box=None, padding=(0, 1), pad_edge=False, header_style="dim", show_edge=False)
         grid.add_column("  ", width=1)
         widths = [max(len(c.title), *(cell_len(row[i]) for row in rows)) for i, c in enumerate(table.columns)]
@@ -114,10 +114,17 @@ class _Renderer:
             given = min(max(0, excess), max(0, widths[i] - NARROWEST))
             widths[i] -= given
             excess -= given
-        for column, width in zip(table.columns, widths, strict=True):
-            grid.add_column(escape(column.title), justify=column.align, no_wrap=True, overflow="crop", width=width)
+        # then whole columns go, from the right: half a number says something else
+        shown = list(range(len(widths)))
+        while excess > 0 and len(shown) > 2:
+            last = next(i for i in reversed(shown) if not table.columns[i].flexible or len(shown) == 3)
+            shown.remove(last)
+            excess -= widths[last] + 2
+        for i in shown:
+            column = table.columns[i]
+            grid.add_column(escape(column.title), justify=column.align, no_wrap=True, overflow="crop", width=widths[i])
         for row in rows:
-            grid.add_row("", *(Text(self.middle(cell, width)) for cell, width in zip(row, widths, strict=True)))
+            grid.add_row("", *(Text(self.middle(row[i], widths[i])) for i in shown))
         self.console.print(grid)
         if table.note:
             self.console.print(Text(f"  {self.clean(table.note)}", style="dim"))

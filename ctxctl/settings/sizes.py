@@ -28,5 +28,5 @@ def share(text: str) -> float:
     except ValueError:
         raise ValueError(f"{text!r} is not a share; write 0.9 or 90%") from None
     if not 0 < number <= 10:
-        raise ValueError(f"{text!r} must be a share above 0, such as 0.9 or 90%")
+        raise ValueError(f"{text!r} must be a share above 0 and at most 10 (1000%), such as 0.9 or 90%")
     return number

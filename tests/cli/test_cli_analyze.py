@@ -124,7 +124,8 @@ def test_gates(ctxctl: Run, session: Path) -> None:
     assert [(g["name"], g["ok"]) for g in failed.result()["gates"]] == [("fail-on", False), ("max-tokens", False)]
     assert failed.err.count("failed: ") == 2 and "9,374" in failed.err
     quiet = ctxctl("analyze", "-q", "--max-tokens", "1", session)
-    assert quiet.code == 1 and quiet.err == "" and quiet.out
+    assert quiet.code == 1 and quiet.err == "failed: max-tokens 1: it is 9,375\n"
+    assert "failed: max-tokens 1: it is 9,375" in quiet.out  # a saved report says so too
 
 
 @pytest.mark.parametrize(("share", "code"), [("93.75%", 0), ("0.9375", 0), ("93.74%", 1)])
@@ -272,3 +273,54 @@ def test_usage_alone_lists_no_branches(ctxctl: Run, golden: Path) -> None:
     path = golden / "claude-code" / "rewound_branch.jsonl"
     assert ctxctl("analyze", "--json", path).result()["transcript"]["branches"]
     assert ctxctl("analyze", "--json", "--tokens", "reported", path).result()["transcript"]["branches"] is None
+
+
+def test_what_waits_behind_the_newest_answer_is_in_the_window_now(ctxctl: Run, samples: Path, tmp_path: Path) -> None:
+    lines = (samples / "axios-to-fetch.jsonl").read_bytes()
+    before = saved(ctxctl, tmp_path / "t.jsonl", lines)
+    newest = [json.loads(line) for line in lines.splitlines() if b'"isSidechain":false' in line][-1]
+    note = {**newest, "parentUuid": newest["uuid"], "uuid": "tail", "type": "user"}
+    note["message"] = {"role": "user", "content": "Read all of this. " * 20_000}
+    after = saved(ctxctl, tmp_path / "t.jsonl", lines + json.dumps(note).encode() + b"\n")
+    assert before["context"]["pending"] == 0 and before["context"]["tokens"] == before["context"]["reported"]
+    now = after["context"]
+    assert (now["reported"], now["with_output"]) == (before["context"]["reported"], before["context"]["with_output"])
+    assert now["pending"] > 70_000 and now["tokens"] == now["with_output"] + now["pending"]
+    assert after["pressure"] == before["pressure"] and after["usage"] == before["usage"]
+    done = ctxctl("analyze", "--max-tokens", "50k", tmp_path / "t.jsonl")
+    assert done.code == 1 and "not sent yet" in done.out
+
+
+def saved(ctxctl: Run, path: Path, data: bytes) -> Any:
+    path.write_bytes(data)
+    return ctxctl("analyze", "--json", path).result()
+
+
+def test_the_forecast_leaves_the_first_request_out(ctxctl: Run, golden: Path, samples: Path) -> None:
+    result = ctxctl("analyze", "--json", "--window", "1m", samples / "axios-to-fetch.jsonl").result()
+    last = result["pressure"][-5:]
+    assert result["forecast"]["velocity"] == pytest.approx(sum(row["added"] for row in last) / 5)
+    assert result["forecast"]["turns"] == int(
+        (1_000_000 - result["context"]["tokens"]) / result["forecast"]["velocity"]
+    )
+    result = ctxctl("analyze", "--json", golden / "claude-code" / "split_lines.jsonl").result()
+    grown = [row["added"] for row in result["pressure"][1:]]
+    assert result["forecast"]["velocity"] == pytest.approx(sum(grown) / len(grown)) if grown else True
+
+
+def test_damage_can_not_be_told_from_usage_alone(ctxctl: Run, golden: Path) -> None:
+    path = golden / "claude-code" / "split_lines.jsonl"
+    done = ctxctl("analyze", "--json", "--tokens", "reported", "--fail-on", "damage", path)
+    assert done.code == 1 and "does not read every line" in done.err
+    assert done.result()["transcript"]["damaged"] is None and done.result()["transcript"]["complete"] is None
+    assert ctxctl("analyze", "--fail-on", "damage", path).code == 0
+
+
+def test_a_report_never_replaces_its_transcript(ctxctl: Run, golden: Path, tmp_path: Path) -> None:
+    data = (golden / "claude-code" / "split_lines.jsonl").read_bytes()
+    (tmp_path / "t.jsonl").write_bytes(data)
+    (tmp_path / "link.jsonl").symlink_to("t.jsonl")
+    for target in ("t.jsonl", "link.jsonl"):
+        done = ctxctl("analyze", "t.jsonl", "-o", target, "--force")
+        assert (done.code, done.out) == (2, "") and "is an input" in done.err
+    assert (tmp_path / "t.jsonl").read_bytes() == data

@@ -185,3 +185,18 @@ def test_list_models(ctxctl: Run) -> None:
 def test_list_with_nothing_to_show(ctxctl: Run) -> None:
     done = ctxctl("list", "models", "no-such-model", "--json")
     assert done.code == 0 and done.result()["models"] == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("arguments", [("--version",), ("--help",), ("analyze", "--help"), ("list", "formats")])
+def test_a_full_device(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    with open("/dev/full", "wb") as full:
+        command = [sys.executable, "-m", "ctxctl", *arguments]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, cwd=tmp_path, timeout=60)
+    assert done.returncode == 3
+    assert done.stderr == b"error: standard output can't be written: No space left on device\n"
+
+
+def test_control_characters_of_a_name_do_not_reach_the_terminal(ctxctl: Run) -> None:
+    done = ctxctl("analyze", "x\x1b]31m.jsonl")
+    assert done.code == 3 and "\x1b" not in done.err

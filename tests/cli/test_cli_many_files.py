@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import os
@@ -178,3 +179,37 @@ def test_a_closed_folder_further_down_is_named(ctxctl: Run, folder: Path) -> Non
     finally:
         closed.chmod(0o700)
     assert "closed: this folder can't be read" in done.err and done.result()["files"]
+
+
+def test_packed_files_of_helpers_are_read_with_their_session(ctxctl: Run, tmp_path: Path, golden: Path) -> None:
+    source = golden / "claude-code"
+    plain = ctxctl("analyze", "--json", source / "subagents_new.jsonl").result()
+    shutil.copytree(source / "subagents_new", tmp_path / "subagents_new")
+    (tmp_path / "subagents_new.jsonl.gz").write_bytes(gzip.compress((source / "subagents_new.jsonl").read_bytes()))
+    for path in list((tmp_path / "subagents_new").rglob("agent-*.jsonl")):
+        path.with_name(path.name + ".gz").write_bytes(gzip.compress(path.read_bytes()))
+        path.unlink()
+    packed = ctxctl("analyze", "--json", "subagents_new.jsonl.gz").result()
+    assert packed["usage"] == plain["usage"] and len(packed["usage"]["by_thread"]) > 1
+    assert len(ctxctl("analyze", "--json", ".").result()["files"]) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_pipes_and_circles_do_not_hold_up_a_folder(ctxctl: Run, folder: Path) -> None:
+    os.mkfifo(folder / "pipe.jsonl")
+    (folder / "deep" / "up").symlink_to(folder)
+    (folder / "deep" / "again").symlink_to(folder / "deep")
+    (folder / "b.jsonl").symlink_to("a.jsonl")
+    expected = [str(folder / "a.jsonl"), str(folder / "deep" / "subagents_new.jsonl")]
+    assert [f["path"] for f in ctxctl("analyze", "--json", folder).result()["files"]] == expected
+    for pattern in ("runs/**/*.jsonl", f"{folder}/**/*.jsonl"):
+        found = ctxctl("analyze", "--json", pattern).result()["files"]
+        good = [f["path"] for f in found if "result" in f]
+        assert [os.path.basename(path) for path in good][:1] == ["a.jsonl"] and len(good) >= 2
+        assert len({os.path.realpath(path) for path in good}) == len(good)
+
+
+def test_standard_input_beside_a_file(ctxctl: Run, samples: Path) -> None:
+    data = (samples / "axios-to-fetch.jsonl").read_bytes()
+    done = ctxctl("analyze", "-", samples / "codex-rollout.jsonl", stdin=data)
+    assert done.code == 0 and "2 transcripts" in done.out

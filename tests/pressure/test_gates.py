@@ -11,10 +11,13 @@ from ctxctl.model.usage import UsageTotals
 from ctxctl.pressure.gates import DAMAGE, Gate, check
 from ctxctl.pressure.options import PressureThresholds
 from ctxctl.pressure.readings import Readings
-from ctxctl.pressure.result import Analysis, ContextState, Peak, SpikeFound
+from ctxctl.pressure.result import Analysis, ContextState, Counter, Peak, SpikeFound
 from ctxctl.pressure.window import WindowSize
 
 THRESHOLDS = PressureThresholds()
+
+
+COUNTER = Counter("o200k_base", True, False, 1.0, 0.0, 0.0)
 
 
 def analysis(tokens: int | None, window: int | None = 1_000, peak: int | None = None) -> Analysis:
@@ -22,7 +25,9 @@ def analysis(tokens: int | None, window: int | None = 1_000, peak: int | None = 
     context = ContextState(tokens, tokens, None, None, None, None, None, None)
     top = None if peak is None else Peak(peak, None, 1)
     size = WindowSize(window, "config" if window else "unknown")
-    return Analysis(transcript, size, UsageTotals(), {}, (), context, Readings(), top, (), (), None, ())
+    return Analysis(
+        transcript, size, UsageTotals(), {}, (), context, Readings(), top, (), (), None, (), counter=COUNTER
+    )
 
 
 def one(of: Analysis, **limits: object) -> Gate:

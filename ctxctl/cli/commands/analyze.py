@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from ctxctl.cli import options as opt
-from ctxctl.cli.inputs import Inputs, resolve
-from ctxctl.cli.io import Progress, Streams, error_text, write_file
+from ctxctl.cli.inputs import Inputs, is_same, resolve
+from ctxctl.cli.io import Progress, Streams, error_text, say, write_file
 from ctxctl.errors import CtxctlError, ExitCode, NotATranscriptError, NothingFoundError, UsageError
 
 
@@ -104,6 +104,8 @@ def analyze(
     if output is not None and output.exists() and not force:
         raise UsageError(f"{output} exists", hint="--force replaces it")
     inputs = resolve(paths, streams.note)
+    if output is not None and output.exists() and any(is_same(item.path, output) for item in inputs.items):
+        raise UsageError(f"{output} is an input", hint="name another file: a report never replaces a transcript")
     return _Run(inputs, form, streams, gates, given_window, config).go(
         from_, tokens is TokensFrom.reported, subagents, blocks, output, force
     )
@@ -154,7 +156,7 @@ class _Run:
                 continue
             done.append(outcome)
             if outcome.error is not None and not self.inputs.single:
-                self.streams.note(error_text(outcome.error))
+                say(error_text(outcome.error))
         return self._finish(done, skipped, options, output, force)
 
     def _one(self, path: str, options: Any) -> _Done:
@@ -202,7 +204,7 @@ class _Run:
         failed = [(d.path, gate) for d in done for gate in d.gates if not gate.ok]
         for path, gate in failed:
             where = "" if self.inputs.single else f"{path}: "
-            self.streams.note(f"failed: {where}{gate.text()}")
+            say(f"failed: {where}{gate.text()}")
         return ExitCode.FINDING if failed else ExitCode.OK
 
     def _notes(self, good: list[_Done], skipped: list[tuple[str, str]]) -> None:
@@ -231,7 +233,7 @@ class _Run:
             return csv.render(COLUMNS, (row for d in good for row in analysis_records(d.analysis))).encode()
         from ctxctl.reports.build.analysis import analysis_report
 
-        reports = [analysis_report(d.analysis, options.thresholds, d.cost, self.table.date) for d in good]
+        reports = [analysis_report(d.analysis, options.thresholds, d.cost, self.table.date, d.gates) for d in good]
         if self.form is opt.OutputFormat.markdown:
             from ctxctl.reports import markdown
 

@@ -68,6 +68,7 @@ def _models(config: Path | None) -> list[dict[str, Any]]:
 
 def _print(what: What, rows: list[dict[str, Any]], streams: Streams, verbose: bool) -> None:
     from ctxctl.reports.document import Column, Report, Table
+    from ctxctl.reports.plot import plural
 
     if what is What.formats:
         table = Table(
@@ -80,7 +81,7 @@ def _print(what: What, rows: list[dict[str, Any]], streams: Streams, verbose: bo
         columns = ["window", "long_window", "output", "input_price", "output_price", "cache_read_price"]
         columns += ["cache_write_price", "image_rule", "date"] if verbose else []
         table = Table(
-            f"{len(rows):,} models",
+            plural(len(rows), "model"),
             (
                 Column("name", flexible=True),
                 *(Column(c.removesuffix("_price").replace("_", " "), "right") for c in columns),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from statistics import median
 from typing import Any
 
@@ -10,11 +10,11 @@ from ctxctl.model.block import KINDS
 from ctxctl.model.transcript import Diagnostic
 from ctxctl.pressure.analysis import Analysis
 from ctxctl.pressure.composition import Composition
-from ctxctl.pressure.gates import DAMAGE
+from ctxctl.pressure.gates import DAMAGE, Gate
 from ctxctl.pressure.options import PressureThresholds
-from ctxctl.pressure.result import ContextState
+from ctxctl.pressure.result import Forecast
 from ctxctl.reports.document import Column, Fact, Finding, Level, Point, Report, Series, Table
-from ctxctl.reports.plot import compact
+from ctxctl.reports.plot import compact, plural
 
 COLUMNS = (
     "path",
@@ -43,9 +43,14 @@ HINTS = {
 
 
 def analysis_report(
-    analysis: Analysis, thresholds: PressureThresholds, cost: float | None, prices_of: str | None
+    analysis: Analysis,
+    thresholds: PressureThresholds,
+    cost: float | None,
+    prices_of: str | None,
+    gates: Iterable[Gate] = (),
 ) -> Report:
-    """Everything that people see of one analysis. cost: USD at list prices; prices_of: date of the price table."""
+    """Everything that people see of one analysis. cost: USD at list prices; prices_of: date of the price table;
+    gates: those that were asked for."""
     transcript = analysis.transcript
     facts = transcript.path if transcript.path != "-" else "standard input"
     about = [transcript.format, transcript.model or "no model named"]
@@ -58,7 +63,7 @@ def analysis_report(
         tuple(_facts(analysis, thresholds, cost, prices_of)),
         tuple(_tables(analysis)),
         (_series(analysis, thresholds),),
-        tuple(_findings(analysis)),
+        tuple(_findings(analysis, gates)),
         tuple(_next_steps(analysis, thresholds)),
     )
 
@@ -82,6 +87,9 @@ def _facts(
     level = _level_now(analysis, thresholds)
     if used is not None:
         yield Fact("Window now", _of(used, window.tokens), _window_note(analysis), level)
+        if context.reported is not None and context.pending:
+            waiting = f"{context.pending:,} counted after the newest call, not sent yet"
+            yield Fact("", f"{context.with_output:,} reported with the answer, {waiting}")
     elif analysis.conversations or analysis.blocks:
         yield Fact("Window now", "nothing reported yet", _window_note(analysis))
     if analysis.conversations:
@@ -102,14 +110,16 @@ def _facts(
         )
     if analysis.curve is not None:
         kinds = [c.kind for c in analysis.transcript.compactions]
-        text = f"{analysis.curve}, {_count(kinds.count('full'), 'compaction')}"
+        text = f"{analysis.curve}, {plural(kinds.count('full'), 'compaction')}"
         if "micro" in kinds:
-            text += f", {_count(kinds.count('micro'), 'microcompaction')}"
+            text += f", {plural(kinds.count('micro'), 'microcompaction')}"
         yield Fact("Curve", text, _shape_note(analysis))
-    if analysis.pressure and (forecast := _forecast(analysis)):
-        yield Fact("Forecast", forecast)
+    if analysis.forecast is not None:
+        yield Fact("Forecast", _forecast(analysis.forecast, window.tokens))
     if analysis.usage.requests:
         yield Fact("Usage", _usage(analysis), _cost(analysis, cost, prices_of))
+    else:
+        yield Fact("Usage", "none recorded")
     if analysis.counter is not None:
         counter = analysis.counter
         how = "exact" if counter.exact else f"±{counter.bound:.0%}"
@@ -149,40 +159,33 @@ def _shape_note(analysis: Analysis) -> str:
     if analysis.curve == "sawtooth":
         return "compaction comes late: the mark is too high" if full is not None and full >= LATE else ""
     if analysis.curve == "rising":
-        return "each call costs more than the one before"
+        return "it keeps growing: late calls cost most"
     near = full is not None and abs(full - analysis.watermark) < 0.15
     return "near the watermark, which is healthy" if near else ""
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}" if number else f"no {what}"
-
-
-def _forecast(analysis: Analysis) -> str:
-    """Of the window now, from its newest turn; nothing when the window was cut down since, or its turn left behind."""
-    last = analysis.pressure.at(analysis.context.at_turn)
-    if last is None or (analysis.context.reported is None and last.source == "reported"):
-        return ""
-    if analysis.window.tokens is None:
-        return f"{last.velocity:,.0f} tokens added per turn"
-    if last.turns_until_overflow == -1:
+def _forecast(forecast: Forecast, window: int | None) -> str:
+    speed = f"{forecast.velocity:,.0f} tokens per turn"
+    if window is None:
+        return f"{forecast.velocity:,.0f} tokens added per turn"
+    if forecast.turns == -1:
         return "the window is full"
-    if last.turns_until_overflow == 0:
-        return f"the next turn fills it at {last.velocity:,.0f} tokens per turn"
-    if last.turns_until_overflow is None:
+    if forecast.turns is None:
         return "nothing is being added"
-    return f"full in about {_count(last.turns_until_overflow, 'turn')} at {last.velocity:,.0f} tokens per turn"
+    if forecast.turns == 0:
+        return f"the next turn fills it, at {speed}"
+    return f"full in about {plural(forecast.turns, 'turn')} at {speed}"
 
 
 def _usage(analysis: Analysis) -> str:
     usage = analysis.usage
     prompt = usage.input + usage.cache_read + usage.cache_write
-    text = f"{compact(usage.total)} tokens in {_count(usage.requests, 'call')}"
+    text = f"{compact(usage.total)} tokens in {plural(usage.requests, 'call')}"
     if prompt:
         cached = f"{usage.cache_read / prompt:.0%} from the cache"
         text += f": {compact(prompt)} prompt ({cached}), {compact(usage.output)} output"
     helpers = len([name for name in analysis.by_thread if name != analysis.transcript.main])
-    return text + (f", {_count(helpers, 'sub-agent')} included" if helpers else "")
+    return text + (f", {plural(helpers, 'sub-agent')} included" if helpers else "")
 
 
 def _cost(analysis: Analysis, cost: float | None, prices_of: str | None) -> str:
@@ -228,13 +231,16 @@ def _tables(analysis: Analysis) -> Iterator[Table]:
     composition = analysis.composition
     if composition is None:
         return
-    yield _kinds(composition, analysis.context)
+    counted = sum(k.tokens for k in composition.by_kind.values())
+    # the rows add up to the window as it is reported, where that is more than what was counted
+    rest = max(0, (analysis.context.tokens or 0) - counted) if analysis.context.overhead else 0
+    yield _kinds(composition, counted + rest, rest)
     if composition.by_tool:
         yield Table(
             "Tokens by tool",
             (Column("tool", flexible=True), *(Column(t, "right") for t in ("calls", "errors", "tokens", "share"))),
             tuple(
-                (name, f"{t.calls:,}", f"{t.errors:,}", f"{t.tokens:,}", f"{t.share:.1%}")
+                (name, f"{t.calls:,}", f"{t.errors:,}", f"{t.tokens:,}", _share(t.tokens, counted + rest))
                 for name, t in list(composition.by_tool.items())[:8]
             ),
             _more(len(composition.by_tool) - 8, "tools"),
@@ -272,11 +278,7 @@ def _more(number: int, what: str) -> str:
     return f"{number:,} more {what}; all with --json" if number > 0 else ""
 
 
-def _kinds(composition: Composition, context: ContextState) -> Table:
-    counted = sum(k.tokens for k in composition.by_kind.values())
-    # the rows add up to the window as it is reported, where that is more than what was counted
-    rest = max(0, (context.tokens or 0) - counted) if context.overhead else 0
-    total = counted + rest
+def _kinds(composition: Composition, total: int, rest: int) -> Table:
     rows = [
         (kind, f"{share.blocks:,}", f"{share.tokens:,}", _share(share.tokens, total), _bar(share.tokens, total))
         for kind in KINDS
@@ -301,7 +303,10 @@ def _bar(tokens: int, total: int, width: int = 24) -> str:
     return "█" * round(tokens / total * width) if total else ""
 
 
-def _findings(analysis: Analysis) -> Iterator[Finding]:
+def _findings(analysis: Analysis, gates: Iterable[Gate]) -> Iterator[Finding]:
+    for gate in gates:
+        if not gate.ok:
+            yield Finding("critical", "gate", f"failed: {gate.text()}")
     for overflow in analysis.transcript.overflows:
         yield Finding(
             "critical",
@@ -330,10 +335,13 @@ def _next_steps(analysis: Analysis, thresholds: PressureThresholds) -> Iterator[
     if composition is not None and composition.by_kind:
         top, share = max(composition.by_kind.items(), key=lambda item: item[1].tokens)
         results = composition.by_kind.get("tool_result")
+        total = max(used or 0, sum(k.tokens for k in composition.by_kind.values()), 1)
         if results is not None and results.share > 0.6 and results.tokens > 10_000:
-            yield f"Tool results are {results.share:.0%} of the window: ask for ranges and matches, not whole files."
+            part = results.tokens / total
+            yield f"Tool results are {part:.0%} of the window: ask for ranges and matches, not whole files."
         elif top == "thinking" and share.share > 0.5 and share.tokens > 10_000:
-            yield f"Reasoning is {share.share:.0%} of the window: lower the effort, or let old reasoning be dropped."
+            part = share.tokens / total
+            yield f"Reasoning is {part:.0%} of the window: lower the effort, or let old reasoning be dropped."
     retried = next((s for s in analysis.spikes if s.cause and "failing call retried" in s.cause), None)
     if retried is not None:
         yield f"Turn {retried.turn} looks like a runaway loop: {retried.cause}."

@@ -16,6 +16,7 @@ def analysis_data(analysis: Analysis, cost: float | None) -> dict[str, Any]:
     """`result` of one transcript. cost: USD at list prices, None when a price is unknown."""
     transcript = analysis.transcript
     read_all = analysis.counter is not None
+    damaged = any(d.code in DAMAGE for d in analysis.diagnostics)
     return {
         "transcript": {
             "path": transcript.path,
@@ -42,8 +43,9 @@ def analysis_data(analysis: Analysis, cost: float | None) -> dict[str, Any]:
             "unreachable": transcript.unreachable if read_all else None,
             "errors": transcript.errors,
             "overflows": [{"turn": o.turn, "line": o.line, "message": o.message} for o in transcript.overflows],
-            "complete": transcript.complete,
-            "damaged": any(d.code in DAMAGE for d in analysis.diagnostics),
+            # what was not read may be damaged
+            "complete": transcript.complete if read_all or not transcript.complete else None,
+            "damaged": damaged if read_all or damaged else None,
         },
         "window": analysis.window,
         "usage": {
@@ -58,6 +60,7 @@ def analysis_data(analysis: Analysis, cost: float | None) -> dict[str, Any]:
         "events": [
             {"turn": e.turn, "from": e.before, "to": e.after, "direction": e.direction} for e in analysis.events
         ],
+        "forecast": analysis.forecast,
         "peak": analysis.peak,
         "spikes": analysis.spikes,
         "composition": analysis.composition,

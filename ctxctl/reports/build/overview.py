@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from ctxctl.pressure.analysis import Analysis
 from ctxctl.reports.build.total import Total
 from ctxctl.reports.document import Column, Fact, Report, Table
-from ctxctl.reports.plot import compact, sparkline
+from ctxctl.reports.plot import compact, plural, sparkline
 
 SPARK = 12
 
@@ -18,12 +18,12 @@ def overview_report(
 ) -> Report:
     """One line per transcript with its cost at list prices, the fullest first, and the sums."""
     # what all paths share would push the figures off the screen
-    shared = os.path.commonpath([a.transcript.path for a, _ in analyses]) if len(analyses) > 1 else ""
+    shared = _shared([a.transcript.path for a, _ in analyses])
     prefix = shared + os.sep if len(shared) > 1 else ""
     ordered = sorted(analyses, key=lambda item: -(item[0].peak.tokens if item[0].peak else 0))
     return Report(
         "analyze",
-        f"{len(analyses):,} transcripts",
+        plural(len(analyses), "transcript"),
         facts=tuple(_facts([a for a, _ in analyses], total, failed, prices_of)),
         tables=(
             Table(
@@ -45,18 +45,30 @@ def overview_report(
     )
 
 
+def _shared(paths: list[str]) -> str:
+    """The folder that all paths share, empty when there is none (standard input, or absolute and relative paths)."""
+    try:
+        return os.path.commonpath(paths) if len(paths) > 1 else ""
+    except ValueError:
+        return ""
+
+
 def _facts(analyses: Sequence[Analysis], total: Total, failed: int, prices_of: str | None) -> Iterator[Fact]:
-    yield Fact("Usage", f"{total.usage.total:,} tokens in {total.usage.requests:,} calls")
+    yield Fact("Usage", f"{total.usage.total:,} tokens in {plural(total.usage.requests, 'call')}")
     if total.recorded or total.listed:
         parts = [f"${total.recorded:,.2f} as recorded"] if total.recorded else []
         parts += [f"${total.listed:,.2f} at list prices of {prices_of}"] if total.listed else []
-        yield Fact("Cost", ", ".join(parts), f"{total.unpaid} transcripts have no known price" if total.unpaid else "")
+        yield Fact(
+            "Cost",
+            ", ".join(parts),
+            f"no price is known of {plural(total.unpaid, 'transcript')}" if total.unpaid else "",
+        )
     turns = sum(a.turns for a in analyses)
     compactions = sum(1 for a in analyses for c in a.transcript.compactions if c.kind == "full")
     spikes = sum(len(a.spikes) for a in analyses)
-    yield Fact("Turns", f"{turns:,}, {compactions:,} compactions, {spikes:,} spikes")
+    yield Fact("Turns", f"{turns:,}, {plural(compactions, 'compaction')}, {plural(spikes, 'spike')}")
     if failed:
-        yield Fact("Failed", f"{failed:,} files, see the errors", level="critical")
+        yield Fact("Failed", f"{plural(failed, 'file')}, see the errors", level="critical")
     if total.copies:
         yield Fact("Copies", f"{total.copies:,} repeated in other files; each call counts once")
 
@@ -72,7 +84,7 @@ def _row(analysis: Analysis, cost: float | None, prefix: str) -> tuple[str, ...]
         compact(peak.tokens) if peak is not None else "-",
         share,
         compact(now) if now is not None else "-",
-        compact(analysis.usage.total),
+        compact(analysis.usage.total) if analysis.usage.requests else "-",
         f"${paid:,.2f}" if paid is not None else "?",
         sparkline(analysis.pressure.tokens, SPARK) if analysis.pressure else "",
     )
