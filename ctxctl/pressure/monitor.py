@@ -13,8 +13,8 @@ from math import floor
 from ctxctl.pressure.options import LEVELS, PressureOptions, PressureThresholds
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+@dataclass(slots=True)
+class Reading:  # not frozen: a long session makes 100,000, and frozen ones take three times as long to make
     """One turn. source: `reported` or `counted` tokens. utilization, level and turns_until_overflow are None while no
     window is known; velocity: mean tokens added per turn; added: by this turn, None where the window was cut down;
     turns_until_overflow is -1 from full on. compaction: what the agent did before it (`full`, `micro`, `rollback`)."""
