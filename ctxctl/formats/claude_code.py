@@ -7,17 +7,13 @@ records with everything before them still in the file.
 
 from __future__ import annotations
 
-import os
 from array import array
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 
-import orjson
-
-from ctxctl.errors import InputError
 from ctxctl.formats import claude_tree as tree
 from ctxctl.formats.base import FORMATS, Emit, Format, Json, word
+from ctxctl.formats.claude_companions import belongs_to_a_session, companions_of
 from ctxctl.formats.claude_result import build
 from ctxctl.formats.claude_snapshots import Snapshots
 from ctxctl.formats.claude_text import attached, typed
@@ -25,12 +21,10 @@ from ctxctl.formats.content import pieces
 from ctxctl.formats.idindex import EMPTY, IdIndex
 from ctxctl.formats.overflow import is_overflow
 from ctxctl.formats.session import Call, Session, Thread, anthropic_usage, tokens_of
-from ctxctl.formats.streams import open_stream
 from ctxctl.model.block import MAIN
 from ctxctl.model.transcript import Overflow, Transcript
 
 USER_RECORD = b'"type":"user","message":{"role":"user"'
-SESSION_ENDS = (".jsonl", ".jsonl.gz", ".jsonl.zst")
 SIDE_RECORDS = frozenset(
     ("queue-operation", "mode", "permission-mode", "ai-title", "last-prompt", "custom-title", "pr-link", "agent-name")
 )
@@ -96,23 +90,11 @@ class ClaudeCode(Format):
 
     @classmethod
     def companions(cls, path: Path) -> list[Path]:
-        """`<stem>/subagents/**/agent-*.jsonl`, and in the older layout `agent-*.jsonl` beside the session."""
-        stem = path.name.partition(".jsonl")[0]
-        found = _agent_files(path.parent / stem, "subagents/**/")
-        if not path.name.startswith("agent-"):
-            found += [helper for helper, session in _helpers(path.parent) if session == stem]
-        return found
+        return companions_of(path)
 
     @classmethod
     def is_companion(cls, path: Path) -> bool:
-        if not path.name.startswith("agent-"):
-            return False
-        if "subagents" in path.parts[:-1]:
-            at = len(path.parts) - 1 - path.parts[::-1].index("subagents")
-            folder = Path(*path.parts[:at])
-            return any(folder.with_name(folder.name + end).is_file() for end in SESSION_ENDS)
-        session = dict(_helpers(path.parent)).get(path)
-        return session is not None and any((path.parent / f"{session}{end}").is_file() for end in SESSION_ENDS)
+        return belongs_to_a_session(path)
 
     def begin_companion(self, path: Path) -> None:
         stem = path.name.partition(".jsonl")[0]
@@ -372,35 +354,3 @@ def _is_record(r: dict[str, Json]) -> bool:
     return (
         type_ in ("user", "assistant") and isinstance(message, dict) and "content" in message and "session_id" not in r
     )
-
-
-def _helpers(folder: Path) -> list[tuple[Path, str | None]]:
-    """The sub-agent files of a folder in the older layout, each with the session that it names."""
-    try:
-        return _listed(folder, os.stat(folder).st_mtime_ns)
-    except OSError:
-        return []
-
-
-@lru_cache(maxsize=64)
-def _listed(folder: Path, changed: int) -> list[tuple[Path, str | None]]:
-    """changed: when the folder was, so that a new file is seen; each of its sessions asks for the same list."""
-    return [(path, _session_of(path)) for path in _agent_files(folder)]
-
-
-def _agent_files(folder: Path, below: str = "") -> list[Path]:
-    """Sub-agent files, of a plain and a packed one of the same name only the plain one."""
-    plain = {str(path): path for path in folder.glob(f"{below}agent-*.jsonl")}
-    for path in (p for end in SESSION_ENDS[1:] for p in folder.glob(f"{below}agent-*{end}")):
-        plain.setdefault(str(path.with_suffix("")), path)
-    return [plain[name] for name in sorted(plain)]
-
-
-def _session_of(path: Path) -> str | None:
-    """The parent's session id as the first line of a sub-agent file states it."""
-    try:
-        with open_stream(str(path)) as stream:
-            record = orjson.loads(next(stream.lines(), b""))
-    except (InputError, orjson.JSONDecodeError):
-        return None
-    return word(record, "sessionId") if isinstance(record, dict) else None

@@ -75,7 +75,8 @@ def merge(table: ModelTable, overrides: Mapping[str, Mapping[str, object]]) -> M
 
     A known id, or another spelling or alias of it, changes that row; a more specific name (with a date or a provider)
     becomes a row of its own that starts as a copy of what it would have found; any other name is a new model. None
-    clears a value. Tokens are whole numbers above 0, prices USD per million tokens, 0 or more.
+    clears a value, and a window alone clears the long window. Tokens are whole numbers above 0, prices USD per million
+    tokens, 0 or more.
 
     Raises ValueError naming the model and the key for an unknown key, a value of the wrong kind, and figures that
     contradict each other (output above the window, a long window that is no longer, a long price without long_from).
@@ -111,6 +112,8 @@ def _changed(base: ModelRow, model: str, values: Mapping[str, object]) -> ModelR
         if key not in ATTRIBUTES:
             raise ValueError(f"models.{model}: unknown key {key!r}; known: {', '.join((*ATTRIBUTES, 'aliases'))}")
         changes[ATTRIBUTES[key]] = None if value is None else _checked(key, value, f"models.{model}.{key}")
+    if "window" in changes:
+        changes.setdefault("long_window", None)  # who says how large the window is leaves nothing open
     row = replace(base, **changes)
     if row.window and row.output and row.output > row.window:
         raise ValueError(f"models.{model}.output: {row.output} is more than the window of {row.window}")

@@ -299,3 +299,12 @@ def test_wrong_overrides_name_the_key(table: ModelTable, values: dict[str, objec
 def test_an_empty_name_is_refused(table: ModelTable) -> None:
     with pytest.raises(ValueError, match="empty"):
         merge(table, {" ": {"window": 1}})
+
+
+def test_a_window_of_ones_own_leaves_nothing_open() -> None:
+    table = merge(load_models(), {"claude-sonnet-4-5": {"window": 300_000}})
+    row = table.find("claude-sonnet-4-5-20250929")
+    assert row is not None and (row.window, row.long_window) == (300_000, None)
+    both = merge(load_models(), {"claude-sonnet-4-5": {"window": 300_000, "long_window": 900_000}})
+    row = both.find("claude-sonnet-4-5")
+    assert row is not None and (row.window, row.long_window) == (300_000, 900_000)
