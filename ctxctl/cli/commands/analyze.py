@@ -103,6 +103,8 @@ def analyze(
     given_window = opt.tokens_option(window, "--window")
     if output is not None and output.exists() and not force:
         raise UsageError(f"{output} exists", hint="--force replaces it")
+    if blocks and form not in (opt.OutputFormat.json, opt.OutputFormat.jsonl):
+        streams.note("note: --blocks shows in the JSON only (--json)")
     inputs = resolve(paths, streams.note)
     if output is not None and output.exists() and any(is_same(item.path, output) for item in inputs.items):
         raise UsageError(f"{output} is an input", hint="name another file: a report never replaces a transcript")

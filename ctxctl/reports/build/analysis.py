@@ -32,6 +32,8 @@ COLUMNS = (
 SHOWN_SPIKES = 5
 LATE = 0.75
 """Utilization from which on a compaction that cuts the curve into teeth came late."""
+LOW = 0.2
+"""Share of the lowest band below which a curve is drawn without bands, to be seen at all."""
 HINTS = {
     "torn_tail": "the session may still be running; analyze again when it is done",
     "torn_compression": "copy or compress the file again",
@@ -224,6 +226,8 @@ def _series(analysis: Analysis, thresholds: PressureThresholds) -> Series:
     bands = [(name, getattr(thresholds, name) * window) for name in ("yellow", "orange", "red")]
     # up to the first threshold that the session stayed below: what lies above it would only squeeze the curve
     top = next((y * 1.08 for _, y in bands if y > analysis.peak.tokens), float(window))
+    if analysis.peak.tokens < LOW * top:
+        return Series(f"{title}   (yellow from {compact(round(bands[0][1]))})", points)
     return Series(title, points, tuple(band for band in bands if band[1] <= top), top)
 
 
@@ -240,7 +244,13 @@ def _tables(analysis: Analysis) -> Iterator[Table]:
             "Tokens by tool",
             (Column("tool", flexible=True), *(Column(t, "right") for t in ("calls", "errors", "tokens", "share"))),
             tuple(
-                (name, f"{t.calls:,}", f"{t.errors:,}", f"{t.tokens:,}", _share(t.tokens, counted + rest))
+                (
+                    name,
+                    f"{t.calls:,}" if t.calls else "-",
+                    f"{t.errors:,}",
+                    f"{t.tokens:,}",
+                    _share(t.tokens, counted + rest),
+                )
                 for name, t in list(composition.by_tool.items())[:8]
             ),
             _more(len(composition.by_tool) - 8, "tools"),

@@ -9,7 +9,7 @@ from .core import bundle, opaque, pick, short_id, tokens, write_pretty
 
 MODEL = "google/gemini-3-pro-preview"
 INSTANCE = "tickwatch__tickwatch-118"
-PER_TOKEN = 3.6
+PER_TOKEN = 2.75
 PROMPT_PRICE, COMPLETION_PRICE = 2e-6, 12e-6  # USD per token
 CACHED_SHARE = 0.1
 MISS = 7  # this call finds nothing in the provider's cache
