@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import os
 import sys
@@ -86,14 +87,41 @@ def is_same(path: str, other: Path) -> bool:
 
 
 def _matches(pattern: str) -> list[str]:
-    """What a glob stands for, sorted. `**` does not follow links to folders: they may lead in circles."""
-    if "**" not in pattern:
+    """What a glob stands for, sorted: as `glob` has it, but `**` does not follow links to folders, which may lead in
+    circles. `**` at the end stands for the folders before it."""
+    parts = Path(pattern).parts
+    if "**" not in parts:
         return sorted(glob.glob(pattern))
-    here = Path(pattern)
-    root = Path(here.anchor) if here.is_absolute() else Path()
-    found = root.glob(str(here.relative_to(here.anchor)))
-    parts = len(root.parts)
-    return sorted(str(p) for p in found if not any(part.startswith(".") for part in p.parts[parts:]))
+    at = parts.index("**")
+    head, rest = parts[:at], parts[at:]
+    bases = sorted(glob.glob(os.path.join(*head))) if head else ["."]
+    while rest and rest[-1] == "**":
+        rest = rest[:-1]
+    if not rest:
+        return bases
+    hidden = any(part.startswith(".") for part in rest)
+    found = []
+    for base in bases:
+        for folder, folders, names in os.walk(base):
+            folders[:] = [f for f in folders if hidden or not f.startswith(".")]
+            below = Path(folder).relative_to(base).parts
+            found += [
+                os.path.normpath(os.path.join(folder, n)) if base == "." else os.path.join(folder, n)
+                for n in names
+                if _fits((*below, n), rest)
+            ]
+    return sorted(found)
+
+
+def _fits(parts: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
+    """Whether path parts match a pattern's; only a part that starts with a dot matches one that does."""
+    if not pattern:
+        return not parts
+    if pattern[0] == "**":
+        return _fits(parts, pattern[1:]) or bool(parts and not parts[0].startswith(".") and _fits(parts[1:], pattern))
+    if not parts or (parts[0].startswith(".") and not pattern[0].startswith(".")):
+        return False
+    return fnmatch.fnmatchcase(parts[0], pattern[0]) and _fits(parts[1:], pattern[1:])
 
 
 def _walk(folder: Path, closed: Callable[[OSError], None]) -> list[str]:

@@ -92,6 +92,8 @@ def form_of(form: OutputFormat | None, as_json: bool, output: Path | None) -> Ou
 def words_option(texts: list[str] | None, option: str, known: tuple[str, ...]) -> set[str]:
     """Words of a list, given by repeating an option, with commas, or both."""
     words = {word.strip().lower() for text in texts or () for word in text.split(",") if word.strip()}
+    if texts and not words:
+        raise UsageError(f"{option} names nothing", hint=f"known: {', '.join(known)}")
     for word in sorted(words - set(known)):
         near = closest(word, list(known))
         raise UsageError(

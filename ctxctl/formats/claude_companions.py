@@ -17,7 +17,7 @@ SESSION_ENDS = (".jsonl", ".jsonl.gz", ".jsonl.zst")
 
 def companions_of(path: Path) -> list[Path]:
     """`<stem>/subagents/**/agent-*.jsonl`, and in the older layout `agent-*.jsonl` beside the session."""
-    stem = path.name.partition(".jsonl")[0]
+    stem = _plain(path).stem
     found = _agent_files(path.parent / stem, "subagents/**/")
     if not path.name.startswith("agent-"):
         found += [helper for helper, session in _in_old_layout(path.parent) if session == stem]
@@ -32,7 +32,8 @@ def belongs_to_a_session(path: Path) -> bool:
         at = len(path.parts) - 1 - path.parts[::-1].index("subagents")
         folder = Path(*path.parts[:at])
         return any(folder.with_name(folder.name + end).is_file() for end in SESSION_ENDS)
-    session = dict(_in_old_layout(path.parent)).get(path)
+    sessions = {_plain(helper): session for helper, session in _in_old_layout(path.parent)}
+    session = sessions.get(_plain(path))
     return session is not None and any((path.parent / f"{session}{end}").is_file() for end in SESSION_ENDS)
 
 
@@ -54,8 +55,13 @@ def _agent_files(folder: Path, below: str = "") -> list[Path]:
     """Sub-agent files, of a plain and a packed one of the same name only the plain one."""
     plain = {str(path): path for path in folder.glob(f"{below}agent-*.jsonl")}
     for path in (p for end in SESSION_ENDS[1:] for p in folder.glob(f"{below}agent-*{end}")):
-        plain.setdefault(str(path.with_suffix("")), path)
-    return [plain[name] for name in sorted(plain)]
+        plain.setdefault(str(_plain(path)), path)
+    return [plain[name] for name in sorted(plain) if plain[name].is_file()]  # opening a named pipe would wait for ever
+
+
+def _plain(path: Path) -> Path:
+    """The path without the suffix of a packed file."""
+    return path.with_suffix("") if path.suffix in (".gz", ".zst") else path
 
 
 def _session_of(path: Path) -> str | None:

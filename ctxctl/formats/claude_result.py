@@ -41,7 +41,7 @@ def build(reader: ClaudeCode) -> Transcript:
         superseded=_superseded(reader),
         order=tuple(tree.uuid(node) for node in live.nodes if tree.flags[node] & MESSAGE),
         usage=usage,
-        call_keys=[hash(key) for key in zip(reader.call_keys, reader.requests, strict=True)],
+        call_keys=[hash(key) if key[0] else 0 for key in zip(reader.call_keys, reader.requests, strict=True)],
         compactions=tuple(compactions),
         branches=tuple(_branches(reader, usage, live)),
         abandoned=_abandoned(reader, usage, live),
@@ -62,14 +62,14 @@ def build(reader: ClaudeCode) -> Transcript:
 def _unread(reader: ClaudeCode, usage: tuple[Usage, ...]) -> None:
     """Say which helpers are known by their progress alone: these records repeat a helper's own file, which is missing
     or was not asked for."""
-    counted = {call.thread for call in usage}
-    missing = {name: line for name, line in reader.shown.items() if name not in counted}
+    known = {call.thread for call in usage} | {prefix.rstrip(":").removeprefix("agent-") for _, prefix in reader.parts}
+    missing = {name: line for name, line in reader.shown.items() if name not in known}
     if missing:
         reader.diagnostics.add(
             "warning",
             "subagents_not_counted",
-            f"{len(missing)} sub-agents stand only in progress records, their files were not read: their usage is not "
-            "in the figures",
+            f"{'one sub-agent stands' if len(missing) == 1 else f'{len(missing)} sub-agents stand'} only in progress "
+            "records, the files of which were not read: that usage is not in the figures",
             min(missing.values()),
         )
 
@@ -115,6 +115,7 @@ def _compactions(reader: ClaudeCode, live: Live) -> list[Compaction]:
                 boundary.before,
                 boundary.after,
                 kept,
+                abandoned=boundary.node >= 0 and bool(live.dead[boundary.node]),
             )
         )
     for turn, at, line, data, node in reader.micro:

@@ -302,6 +302,7 @@ class Codex(Format):
             start = self.prompts[-turns] if turns <= len(self.prompts) else self.prompts[0]
             position = self.live.index(start) if start in self.live else 0
             self.live = self.live[:position]
+            self._reasoned = [block for block in self._reasoned if block < start]
             self.prompts = self.prompts[: -turns or None]
         self._open = None
         self.compactions.append(

@@ -200,7 +200,9 @@ def tokens_of(value: Json, name: str, line: int, diagnostics: Diagnostics) -> in
     if isinstance(value, float) and isfinite(value) and value == int(value) and 0 <= value <= LARGEST_COUNT:
         return int(value)
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 14:
-        return int(value)
+        number = int(value)
+        if number <= LARGEST_COUNT:
+            return number
     diagnostics.add("warning", "invalid_usage", f"{name} is {str(value)[:40]!r}: this field is ignored", line)
     return -1
 

@@ -33,7 +33,7 @@ class Compaction:
     `micro` (old tool results cleared), `rollback` (turns dropped). kept: indexes of earlier blocks that stay, in the
     order in which they follow the summary. cleared: indexes of blocks whose content is gone. back_to: of a rollback,
     the first block that left: the window is again what it was before it. before, after: tokens of the window as the
-    transcript states them.
+    transcript states them. abandoned: it lies on a path that a rewind left behind.
     """
 
     turn: int
@@ -46,6 +46,7 @@ class Compaction:
     kept: tuple[int, ...] = ()
     cleared: tuple[int, ...] = ()
     back_to: int | None = None
+    abandoned: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,10 @@ def _reported(path: str, table: ModelTable, options: AnalysisOptions, progress: 
         None,
     )
     note = Diagnostic(
-        "info", "lines_not_read", "only lines that carry usage or a compaction were read; the other figures are null"
+        "info",
+        "lines_not_read",
+        "only lines that carry usage or a compaction were read; the other figures are null, and what waits behind the "
+        "newest answer is not in the window now",
     )
     return Analysis(
         transcript,

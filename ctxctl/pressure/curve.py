@@ -129,10 +129,10 @@ def _pairs(transcript: Transcript, entering: array[float]) -> list[tuple[float, 
 def _overhead(transcript: Transcript, at_call: array[float]) -> int | None:
     """What the first request since the last full compaction, or since the model changed, holds beyond what was
     counted: system prompt and tool definitions, and whatever else the client puts in without writing it down."""
-    start = max((c.turn for c in transcript.compactions if c.kind == "full"), default=0)
+    start = max((c.turn for c in transcript.compactions if c.kind == "full" and not c.abandoned), default=0)
     found, model = None, None
-    for usage in transcript.usage:
-        if usage.thread != transcript.main or not usage.context:
+    for index, usage in enumerate(transcript.usage):
+        if usage.thread != transcript.main or not usage.context or index in transcript.abandoned:
             continue
         if found is None or usage.model != model or (start and usage.turn >= start):
             found, model = max(0, round(usage.context - at_call[usage.turn - 1])), usage.model

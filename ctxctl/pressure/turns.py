@@ -108,7 +108,7 @@ def newest_call(transcript: Transcript) -> Usage | None:
         (
             c.turn
             for c in transcript.compactions
-            if c.kind == "full" or (c.kind == "rollback" and not transcript.branches)
+            if (c.kind == "full" and not c.abandoned) or (c.kind == "rollback" and not transcript.branches)
         ),
         default=0,
     )

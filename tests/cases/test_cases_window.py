@@ -181,3 +181,52 @@ def test_utilization_is_not_clamped(claude: Any, analyzed: Any) -> None:
     result = analyzed(session(claude, 30_000, BOTH_SIZES), "--window", "20k")
     assert result["peak"]["utilization"] == 1.5 and result["pressure"][0]["level"] == "red"
     assert result["pressure"][0]["turns_until_overflow"] == -1
+
+
+def test_after_a_rewind_to_before_a_compaction_the_window_is_the_one_before_it(claude: Any, analyzed: Any) -> None:
+    session = claude()
+    session.user("start")
+    first = session.assistant("one", usage=(5000, 0, 0, 5))
+    session.user("more")
+    session.assistant("two", usage=(9000, 0, 0, 5))
+    session.boundary()
+    session.user("summary of it", isCompactSummary=True)
+    session.assistant("three", usage=(3000, 0, 0, 5))
+    assert analyzed(session)["context"]["reported"] == 3000
+    session.user("otherwise", parent=first)
+    now = analyzed(session)["context"]
+    assert now["reported"] == 5000 and 4900 < now["overhead"] < 5000
+    session.assistant("four", usage=(5100, 0, 0, 5))
+    result = analyzed(session)
+    assert result["context"]["reported"] == 5100 and abs(result["context"]["drift"]) < 0.05
+    assert "drift" not in [d["code"] for d in result["diagnostics"]]
+    assert result["transcript"]["compactions"] == 1
+
+
+def test_reasoning_that_a_rollback_took_leaves_once(codex: Any, analyzed: Any) -> None:
+    rollout = codex()
+
+    def turn(word: str) -> None:
+        rollout.write("event_msg", {"type": "user_message", "message": word})
+        rollout.message("user", f"{word} " * 40)
+
+    turn("one")
+    rollout.message("assistant", "first")
+    rollout.tokens((1000, 0, 50), (1000, 0, 50))
+    turn("two")
+    rollout.write("response_item", {"type": "reasoning", "summary": [], "encrypted_content": "gAAAAA" * 900})
+    rollout.message("assistant", "second")
+    info = {"input_tokens": 1100, "cached_input_tokens": 0, "output_tokens": 4100, "reasoning_output_tokens": 4000}
+    info["total_tokens"] = 5200
+    total = {**info, "input_tokens": 2100, "output_tokens": 4150, "total_tokens": 6250}
+    usage = {"total_token_usage": total, "last_token_usage": info, "model_context_window": 258_400}
+    rollout.write("event_msg", {"type": "token_count", "info": usage})
+    rollout.write("event_msg", {"type": "thread_rolled_back", "num_turns": 1})
+    turn("three")
+    rollout.message("assistant", "third")
+    waiting = analyzed(rollout)["pressure"][-1]
+    assert waiting["source"] == "counted" and 1000 < waiting["tokens"] < 1200
+    rollout.tokens((3200, 0, 4200), (1100, 0, 50))
+    result = analyzed(rollout)
+    assert abs(result["context"]["drift"]) < 0.1
+    assert "drift" not in [d["code"] for d in result["diagnostics"]]

@@ -77,6 +77,8 @@ def test_without_arguments_the_help_is_shown(ctxctl: Run) -> None:
         (("analyse",), "No such command 'analyse'", "analyze"),
         (("analyze", "--jsn", "x"), "No such option", "--json"),
         (("analyze", "--fail-on", "purple", "x"), "purple", "known: yellow"),
+        (("analyze", "--fail-on", "", "x"), "names nothing", "known: yellow"),
+        (("analyze", "--fail-on", " , ", "x"), "names nothing", "known: yellow"),
         (("analyze", "--fail-on", "red,damge", "x"), "damge", "'damage'"),
         (("analyze", "--output-format", "yaml", "x"), "yaml", "--help"),
         (("analyze", "--window", "large", "x"), "'large'", None),

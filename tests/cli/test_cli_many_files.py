@@ -197,6 +197,7 @@ def test_packed_files_of_helpers_are_read_with_their_session(ctxctl: Run, tmp_pa
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 def test_pipes_and_circles_do_not_hold_up_a_folder(ctxctl: Run, folder: Path) -> None:
     os.mkfifo(folder / "pipe.jsonl")
+    os.mkfifo(folder / "agent-pipe.jsonl")
     (folder / "deep" / "up").symlink_to(folder)
     (folder / "deep" / "again").symlink_to(folder / "deep")
     (folder / "b.jsonl").symlink_to("a.jsonl")
@@ -213,3 +214,35 @@ def test_standard_input_beside_a_file(ctxctl: Run, samples: Path) -> None:
     data = (samples / "axios-to-fetch.jsonl").read_bytes()
     done = ctxctl("analyze", "-", samples / "codex-rollout.jsonl", stdin=data)
     assert done.code == 0 and "2 transcripts" in done.out
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        (".claude/**/*.jsonl", [".claude/p/S.jsonl"]),  # hidden, but named
+        ("../{here}/.claude/**/S*", [".claude/p/S.jsonl"]),
+        ("**/*.jsonl", ["runs/a.jsonl", "runs/deep/subagents_new.jsonl"]),
+        ("runs/**/a.jsonl", ["runs/a.jsonl"]),
+        ("r*/**/deep/*.jsonl", ["runs/deep/subagents_new.jsonl"]),
+        ("runs/**.jsonl", ["runs/a.jsonl"]),  # no part of its own: as a single star
+        ("runs/*", ["runs/a.jsonl", "runs/deep/subagents_new.jsonl"]),
+        ("runs/**", ["runs/a.jsonl", "runs/deep/subagents_new.jsonl"]),
+        ("**/.hidden/*.jsonl", ["runs/.hidden/h.jsonl"]),
+    ],
+)
+def test_globs(ctxctl: Run, folder: Path, tmp_path: Path, pattern: str, found: list[str]) -> None:
+    (tmp_path / ".claude" / "p").mkdir(parents=True)
+    shutil.copy(folder / "a.jsonl", tmp_path / ".claude" / "p" / "S.jsonl")
+    files = ctxctl("analyze", "--json", "--no-subagents", pattern.format(here=tmp_path.name)).result()["files"]
+    good = [Path(f["path"]).name for f in files if "result" in f and "agent-" not in f["path"]]
+    assert good == [Path(name).name for name in found]
+
+
+def test_calls_without_an_id_are_all_counted(ctxctl: Run, folder: Path, tmp_path: Path) -> None:
+    line = b'{"type":"assistant","sessionId":"s","message":{"role":"assistant","content":[],'
+    line += b'"usage":{"input_tokens":%d}}}\n'
+    user = b'{"type":"user","sessionId":"s","message":{"role":"user","content":"go"}}\n'
+    for name, tokens in (("x.jsonl", (5, 7)), ("y.jsonl", (11, 13))):
+        (tmp_path / name).write_bytes(user + b"".join(line % n for n in tokens))
+    total = ctxctl("analyze", "--json", "x.jsonl", "y.jsonl").result()["total"]
+    assert (total["usage"]["input"], total["usage"]["requests"], total["copied_calls"]) == (36, 4, 0)
