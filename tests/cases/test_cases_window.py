@@ -208,25 +208,25 @@ def test_reasoning_that_a_rollback_took_leaves_once(codex: Any, analyzed: Any) -
 
     def turn(word: str) -> None:
         rollout.write("event_msg", {"type": "user_message", "message": word})
-        rollout.message("user", f"{word} " * 40)
+        rollout.message("user", f"{word} " * 3000)
 
     turn("one")
     rollout.message("assistant", "first")
-    rollout.tokens((1000, 0, 50), (1000, 0, 50))
+    rollout.tokens((4000, 0, 50), (4000, 0, 50))
     turn("two")
     rollout.write("response_item", {"type": "reasoning", "summary": [], "encrypted_content": "gAAAAA" * 900})
     rollout.message("assistant", "second")
-    info = {"input_tokens": 1100, "cached_input_tokens": 0, "output_tokens": 4100, "reasoning_output_tokens": 4000}
-    info["total_tokens"] = 5200
-    total = {**info, "input_tokens": 2100, "output_tokens": 4150, "total_tokens": 6250}
+    info = {"input_tokens": 7100, "cached_input_tokens": 0, "output_tokens": 4100, "reasoning_output_tokens": 4000}
+    info["total_tokens"] = 11_200
+    total = {**info, "input_tokens": 11_100, "output_tokens": 4150, "total_tokens": 15_250}
     usage = {"total_token_usage": total, "last_token_usage": info, "model_context_window": 258_400}
     rollout.write("event_msg", {"type": "token_count", "info": usage})
     rollout.write("event_msg", {"type": "thread_rolled_back", "num_turns": 1})
     turn("three")
     rollout.message("assistant", "third")
     waiting = analyzed(rollout)["pressure"][-1]
-    assert waiting["source"] == "counted" and 1000 < waiting["tokens"] < 1200
-    rollout.tokens((3200, 0, 4200), (1100, 0, 50))
+    assert waiting["source"] == "counted" and 6900 < waiting["tokens"] < 7300
+    rollout.tokens((18_200, 0, 4200), (7100, 0, 50))
     result = analyzed(rollout)
     assert abs(result["context"]["drift"]) < 0.1
     assert "drift" not in [d["code"] for d in result["diagnostics"]]
