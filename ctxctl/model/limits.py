@@ -23,6 +23,11 @@ IMAGE_RULES = (
 """How a model counts images; `ctxctl.tokens.image_tokens` knows each of them."""
 
 
+DEFAULT_WINDOW = 128_000
+"""Tokens of a window of which nothing is known, where a figure is needed all the same: a live loop, a plan, a
+simulation. What analyzes a recorded session leaves such a window unknown."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelRow:
     """One model. Tokens are whole numbers, prices USD per million tokens; None: the source does not say.

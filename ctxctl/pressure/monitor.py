@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import floor
 
+from ctxctl.model.limits import DEFAULT_WINDOW
 from ctxctl.pressure.options import LEVELS, PressureOptions, PressureThresholds
 
 
@@ -64,18 +65,19 @@ SpikeCallback = Callable[[Spike], None]
 class ContextPressureMonitor:
     """Follows the tokens of a window.
 
-    window: its size in tokens, None while unknown. Feed it with `update` after each turn.
+    window: its size in tokens; None leaves it unknown, and with it utilization, level and forecast. Feed it with
+    `update` after each turn.
     """
 
     def __init__(
         self,
-        window: int | None = None,
+        window: int | None = DEFAULT_WINDOW,
         *,
         thresholds: PressureThresholds | None = None,
         options: PressureOptions | None = None,
     ) -> None:
-        if window is not None and window <= 0:
-            raise ValueError(f"the window must be positive, not {window}")
+        if window is not None and (isinstance(window, bool) or not isinstance(window, int) or window <= 0):
+            raise ValueError(f"the window must be a whole number of tokens above 0, not {window!r}")
         self.window = window
         self.thresholds = thresholds or PressureThresholds()
         self.options = options or PressureOptions()
@@ -113,8 +115,8 @@ class ContextPressureMonitor:
         compaction) without telling what it added does not count for the velocity. turn: its number, by default the
         next. source, compaction: taken over into the reading.
         """
-        if tokens < 0:
-            raise ValueError(f"tokens must not be negative, not {tokens}")
+        if not tokens >= 0:  # so that NaN is refused too
+            raise ValueError(f"tokens must be 0 or more, not {tokens}")
         self.turn = self.turn + 1 if turn is None else turn
         if added is None and tokens >= self.tokens:
             added = tokens - self.tokens

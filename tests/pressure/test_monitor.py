@@ -199,15 +199,15 @@ def test_turn_source_and_compaction_are_taken_over() -> None:
     assert monitor.update(20).turn == 8
 
 
-@pytest.mark.parametrize("window", [0, -1])
+@pytest.mark.parametrize("window", [0, -1, True, 1.5])
 def test_a_window_must_be_positive(window: int) -> None:
-    with pytest.raises(ValueError, match="positive"):
+    with pytest.raises(ValueError, match="above 0"):
         ContextPressureMonitor(window)
 
 
 def test_what_can_not_be_is_refused() -> None:
     monitor = ContextPressureMonitor(100)
-    with pytest.raises(ValueError, match="negative"):
+    with pytest.raises(ValueError, match="0 or more"):
         monitor.update(-1)
     with pytest.raises(ValueError, match="unknown level"):
         monitor.on_level("purple", lambda e: None)
@@ -225,3 +225,12 @@ def test_invariants(tokens: list[int]) -> None:
         assert after.before == before != after.after
     assert monitor.level == readings[-1].level
     assert len(monitor.spikes) <= max(0, len(tokens) - 4)
+
+
+def test_without_a_window_of_its_own_it_takes_the_usual_one() -> None:
+    monitor = ContextPressureMonitor()
+    assert monitor.window == 128_000
+    forecasts = [monitor.update(2_000 * n).turns_until_overflow for n in range(1, 21)]
+    assert [forecasts[i] for i in (0, 5, 10, 15)] == [63, 58, 53, 48]
+    unknown = ContextPressureMonitor(None).update(2_000)
+    assert (unknown.utilization, unknown.level, unknown.turns_until_overflow) == (None, None, None)
