@@ -154,3 +154,8 @@ class Transcript:
     cwd: str | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
     raw: tuple[RawLine, ...] = ()
+
+    @property
+    def full_compactions(self) -> int:
+        """How often the whole window was replaced by a summary, on whatever path."""
+        return sum(1 for c in self.compactions if c.kind == "full")

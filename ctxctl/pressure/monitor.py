@@ -62,6 +62,16 @@ LevelCallback = Callable[[LevelChange], None]
 SpikeCallback = Callable[[Spike], None]
 
 
+def until_overflow(tokens: int, window: int | None, velocity: float) -> int | None:
+    """Turns until a window is full at so many tokens per turn: -1 from full on, None while the window is unknown or
+    nothing is added."""
+    if window is None:
+        return None
+    if tokens >= window:
+        return -1
+    return floor((window - tokens) / velocity) if velocity > 0 else None
+
+
 class ContextPressureMonitor:
     """Follows the tokens of a window.
 
@@ -138,7 +148,7 @@ class ContextPressureMonitor:
             utilization,
             level,
             velocity,
-            self._until_overflow(tokens, velocity),
+            until_overflow(tokens, self.window, velocity),
             added,
             compaction,
             self.window,
@@ -146,13 +156,6 @@ class ContextPressureMonitor:
         if added is not None:
             self._spike(added)
         return reading
-
-    def _until_overflow(self, tokens: int, velocity: float) -> int | None:
-        if self.window is None:
-            return None
-        if tokens >= self.window:
-            return -1
-        return floor((self.window - tokens) / velocity) if velocity > 0 else None
 
     def _change(self, level: str, utilization: float) -> None:
         before, self.level = self.level or LEVELS[0], level

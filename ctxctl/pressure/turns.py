@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ctxctl.model.transcript import Transcript
 from ctxctl.model.usage import Usage, UsageTotals, total_usage
-from ctxctl.pressure.monitor import ContextPressureMonitor, LevelChange, Reading, Spike
+from ctxctl.pressure.monitor import ContextPressureMonitor, LevelChange, Reading, Spike, until_overflow
 from ctxctl.pressure.readings import Readings
 from ctxctl.pressure.result import AnalysisOptions, ContextState, Forecast, Peak
 from ctxctl.pressure.window import WindowSize
@@ -85,12 +85,7 @@ def forecast_of(
     if not added:
         return None
     velocity = sum(added) / len(added)
-    turns = None
-    if window.tokens is not None and used >= window.tokens:
-        turns = -1
-    elif window.tokens is not None and velocity > 0:
-        turns = int((window.tokens - used) / velocity)
-    return Forecast(velocity, turns)
+    return Forecast(velocity, until_overflow(used, window.tokens, velocity))
 
 
 def peak_of(pressure: Readings) -> Peak | None:

@@ -68,3 +68,14 @@ def samples() -> Path:
 @pytest.fixture(scope="session")
 def golden() -> Path:
     return ROOT / "tests" / "formats" / "golden"
+
+
+@pytest.fixture
+def saved(ctxctl: Callable[..., Done]) -> Callable[[Path, bytes], Any]:
+    """Writes a file and gives the `result` of its analysis: `saved(path, data)`."""
+
+    def write(path: Path, data: bytes) -> Any:
+        path.write_bytes(data)
+        return ctxctl("analyze", "--json", path).result()
+
+    return write

@@ -275,13 +275,15 @@ def test_usage_alone_lists_no_branches(ctxctl: Run, golden: Path) -> None:
     assert ctxctl("analyze", "--json", "--tokens", "reported", path).result()["transcript"]["branches"] is None
 
 
-def test_what_waits_behind_the_newest_answer_is_in_the_window_now(ctxctl: Run, samples: Path, tmp_path: Path) -> None:
+def test_what_waits_behind_the_newest_answer_is_in_the_window_now(
+    ctxctl: Run, saved: Run, samples: Path, tmp_path: Path
+) -> None:
     lines = (samples / "axios-to-fetch.jsonl").read_bytes()
-    before = saved(ctxctl, tmp_path / "t.jsonl", lines)
+    before = saved(tmp_path / "t.jsonl", lines)
     newest = [json.loads(line) for line in lines.splitlines() if b'"isSidechain":false' in line][-1]
     note = {**newest, "parentUuid": newest["uuid"], "uuid": "tail", "type": "user"}
     note["message"] = {"role": "user", "content": "Read all of this. " * 20_000}
-    after = saved(ctxctl, tmp_path / "t.jsonl", lines + json.dumps(note).encode() + b"\n")
+    after = saved(tmp_path / "t.jsonl", lines + json.dumps(note).encode() + b"\n")
     assert before["context"]["pending"] == 0 and before["context"]["tokens"] == before["context"]["reported"]
     now = after["context"]
     assert (now["reported"], now["with_output"]) == (before["context"]["reported"], before["context"]["with_output"])
@@ -289,11 +291,6 @@ def test_what_waits_behind_the_newest_answer_is_in_the_window_now(ctxctl: Run, s
     assert after["pressure"] == before["pressure"] and after["usage"] == before["usage"]
     done = ctxctl("analyze", "--max-tokens", "50k", tmp_path / "t.jsonl")
     assert done.code == 1 and "not sent yet" in done.out
-
-
-def saved(ctxctl: Run, path: Path, data: bytes) -> Any:
-    path.write_bytes(data)
-    return ctxctl("analyze", "--json", path).result()
 
 
 def test_the_forecast_leaves_the_first_request_out(ctxctl: Run, golden: Path, samples: Path) -> None:
@@ -305,7 +302,7 @@ def test_the_forecast_leaves_the_first_request_out(ctxctl: Run, golden: Path, sa
     )
     result = ctxctl("analyze", "--json", golden / "claude-code" / "split_lines.jsonl").result()
     grown = [row["added"] for row in result["pressure"][1:]]
-    assert result["forecast"]["velocity"] == pytest.approx(sum(grown) / len(grown)) if grown else True
+    assert grown and result["forecast"]["velocity"] == pytest.approx(sum(grown) / len(grown))
 
 
 def test_damage_can_not_be_told_from_usage_alone(ctxctl: Run, golden: Path) -> None:

@@ -145,21 +145,16 @@ def test_samples(ctxctl: Run, samples: Path) -> None:
 
 
 def test_a_copied_call_counts_with_its_larger_figures_in_tokens_and_cost(
-    ctxctl: Run, tmp_path: Path, golden: Path
+    ctxctl: Run, saved: Run, tmp_path: Path, golden: Path
 ) -> None:
     one = (golden / "claude-code" / "split_lines.jsonl").read_bytes()
-    alone = saved_result(ctxctl, tmp_path / "b.jsonl", one)
+    alone = saved(tmp_path / "b.jsonl", one)
     cut = one.replace(b'"output_tokens":', b'"output_tokens":0,"was":')
     (tmp_path / "a.jsonl").write_bytes(cut)
     total = ctxctl("analyze", "--json", "a.jsonl", "b.jsonl").result()["total"]
     assert total["usage"]["output"] == alone["usage"]["output"] > 0
     assert total["usage"]["requests"] == alone["usage"]["requests"] == total["copied_calls"]
     assert total["cost"] == pytest.approx(alone["cost"]) and total["cost_complete"]
-
-
-def saved_result(ctxctl: Run, path: Path, data: bytes) -> Any:
-    path.write_bytes(data)
-    return ctxctl("analyze", "--json", path).result()
 
 
 def test_files_of_helpers_are_read_with_their_session(ctxctl: Run, folder: Path) -> None:

@@ -13,6 +13,9 @@ import real_readers as readers
 
 import ctxctl
 from ctxctl import tokens
+from ctxctl.errors import CtxctlError
+from ctxctl.pressure.measure import OTHER_ENCODING
+from ctxctl.tokens.engines import engine
 
 Measured = Callable[[Path], Any]
 TRANSCRIPTS = readers.TRANSCRIPTS
@@ -213,3 +216,18 @@ def test_the_parts_add_up(path: Path, measured: Measured) -> None:
         assert sum(v["share"] for v in composition["by_kind"].values()) == pytest.approx(1)
     calls = Counter(row["tool"] for row in inside if row["kind"] == "tool_call")
     assert calls == {k: v["calls"] for k, v in composition["by_tool"].items() if v["calls"]}
+
+
+def test_the_two_encodings_differ_by_what_is_stated_for_a_change_between_them() -> None:
+    """OTHER_ENCODING holds for every session with enough text for a ratio."""
+    first, second, measured_files = engine("o200k_base"), engine("cl100k_base"), 0
+    for path in [*CLAUDE, *CODEX]:
+        try:
+            texts = [block.text for block in ctxctl.read(str(path)).blocks if block.text]
+        except CtxctlError:
+            continue  # what can't be read has no counts to differ
+        one, other = sum(first.count(texts)), sum(second.count(texts))
+        if one > 4_000:
+            measured_files += 1
+            assert abs(other / one - 1) < OTHER_ENCODING, path.name
+    assert measured_files >= 8

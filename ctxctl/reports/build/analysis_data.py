@@ -35,7 +35,7 @@ def analysis_data(analysis: Analysis, cost: float | None) -> dict[str, Any]:
             }
             if read_all
             else None,
-            "compactions": sum(1 for c in transcript.compactions if c.kind == "full"),
+            "compactions": transcript.full_compactions,
             "microcompactions": sum(1 for c in transcript.compactions if c.kind == "micro"),
             "branches": [{"leaf": b.leaf, "live": b.live, "messages": b.messages} for b in transcript.branches]
             if read_all
@@ -103,9 +103,9 @@ def total_data(
         "copied_calls": total.copies,
         "cost": total.cost,
         "cost_complete": not total.unpriced,
-        "turns": sum(a.turns for a in analyses),
-        "compactions": sum(1 for a in analyses for c in a.transcript.compactions if c.kind == "full"),
-        "spikes": sum(len(a.spikes) for a in analyses),
+        "turns": total.turns,
+        "compactions": total.compactions,
+        "spikes": total.spikes,
         "peak": max((a.peak.tokens for a in analyses if a.peak is not None), default=None),
     }
 

@@ -24,7 +24,7 @@ def overview_report(
     return Report(
         "analyze",
         plural(len(analyses), "transcript"),
-        facts=tuple(_facts([a for a, _ in analyses], total, failed, prices_of)),
+        facts=tuple(_facts(total, failed, prices_of)),
         tables=(
             Table(
                 "By transcript, fullest first",
@@ -53,7 +53,7 @@ def _shared(paths: list[str]) -> str:
         return ""
 
 
-def _facts(analyses: Sequence[Analysis], total: Total, failed: int, prices_of: str | None) -> Iterator[Fact]:
+def _facts(total: Total, failed: int, prices_of: str | None) -> Iterator[Fact]:
     yield Fact("Usage", f"{total.usage.total:,} tokens in {plural(total.usage.requests, 'call')}")
     if total.recorded or total.listed:
         parts = [f"${total.recorded:,.2f} as recorded"] if total.recorded else []
@@ -63,10 +63,8 @@ def _facts(analyses: Sequence[Analysis], total: Total, failed: int, prices_of: s
             ", ".join(parts),
             f"no price is known of {plural(total.unpaid, 'transcript')}" if total.unpaid else "",
         )
-    turns = sum(a.turns for a in analyses)
-    compactions = sum(1 for a in analyses for c in a.transcript.compactions if c.kind == "full")
-    spikes = sum(len(a.spikes) for a in analyses)
-    yield Fact("Turns", f"{turns:,}, {plural(compactions, 'compaction')}, {plural(spikes, 'spike')}")
+    cuts, spikes = plural(total.compactions, "compaction"), plural(total.spikes, "spike")
+    yield Fact("Turns", f"{total.turns:,}, {cuts}, {spikes}")
     if failed:
         yield Fact("Failed", f"{plural(failed, 'file')}, see the errors", level="critical")
     if total.copies:

@@ -16,7 +16,7 @@ class Total:
     """usage: of every call once, also of those that stand in several files; copies: how many more times they stand
     there. cost: USD at list prices of all calls that have one. recorded, listed: what was paid, as the transcripts
     record it, and at list prices where they record nothing. unpriced: transcripts with calls of no known price;
-    unpaid: those of them that record no cost either."""
+    unpaid: those of them that record no cost either. turns, compactions (full ones), spikes: of all."""
 
     usage: UsageTotals
     copies: int
@@ -25,6 +25,9 @@ class Total:
     listed: float
     unpriced: int
     unpaid: int
+    turns: int
+    compactions: int
+    spikes: int
 
 
 def total_of(analyses: Sequence[Analysis], table: ModelTable) -> Total:
@@ -47,4 +50,15 @@ def total_of(analyses: Sequence[Analysis], table: ModelTable) -> Total:
             listed += cost
         elif own.requests:
             unpaid += 1
-    return Total(usage, copies, sum(costs) if costs else None, recorded, listed, unpriced, unpaid)
+    return Total(
+        usage,
+        copies,
+        sum(costs) if costs else None,
+        recorded,
+        listed,
+        unpriced,
+        unpaid,
+        sum(a.turns for a in analyses),
+        sum(t.full_compactions for t in transcripts),
+        sum(len(a.spikes) for a in analyses),
+    )
