@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Run:
-    """Medians over several runs. wall: seconds; peak: MiB."""
+    """Several runs. wall: their median, in seconds; peak: their largest, in MiB."""
 
     wall: float
     peak: float

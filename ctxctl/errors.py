@@ -73,13 +73,6 @@ class ConfigError(CtxctlError):
     code = "config"
 
 
-class TargetError(CtxctlError):
-    """A target that can't be met: the message names the floor and its cause."""
-
-    exit_code = ExitCode.TARGET
-    code = "target"
-
-
 class NothingFoundError(CtxctlError):
     """An empty input, or a folder or glob without a transcript."""
 

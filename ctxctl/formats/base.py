@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -140,6 +141,16 @@ def dumps(value: Json) -> bytes:
         finally:
             sys.setrecursionlimit(limit)
         return clean(text).encode()
+
+
+# A string of a JSON text that is base64, alone or in a data: URI, as long as no identifier or hash is.
+PAYLOAD = re.compile(r'"(?:data:[^",]{0,200},)?(?:[A-Za-z0-9+/_-]|\\[rn/]){512,}={0,2}(?:\\[rn])*"')
+
+
+def part_text(part: Json) -> str:
+    """A content part of a type that is not known, as JSON text, without what it carries as base64: no model is sent a
+    file or a recording as text."""
+    return PAYLOAD.sub('""', dumps(part).decode())
 
 
 def word(record: dict[str, Json], key: str) -> str | None:

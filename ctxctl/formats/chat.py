@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ctxctl.formats.base import Emit, Format, Json, dumps, word
+from ctxctl.formats.base import Emit, Format, Json, part_text, word
 from ctxctl.formats.content import Piece, call_text, piece, target_of
 from ctxctl.formats.media import media_of
 from ctxctl.formats.session import Call, Session, tokens_of
@@ -52,7 +52,7 @@ def chat_pieces(message: dict[str, Json], kind: str) -> Iterator[Piece]:
                 media.extend(piece(part, kind))
             else:
                 text = part.get("text", part.get("refusal"))
-                texts.append(text if isinstance(text, str) else dumps(part).decode())
+                texts.append(text if isinstance(text, str) else part_text(part))
     if isinstance(message.get("refusal"), str):
         texts.append(message["refusal"])
     text = "\n".join(texts)

@@ -21,7 +21,7 @@ from ctxctl.formats.content import pieces
 from ctxctl.formats.idindex import EMPTY, IdIndex
 from ctxctl.formats.overflow import is_overflow
 from ctxctl.formats.session import Call, Session, Thread, anthropic_usage, tokens_of
-from ctxctl.model.block import MAIN
+from ctxctl.model.block import MAIN, UNNAMED
 from ctxctl.model.transcript import Overflow, Transcript
 
 USER_RECORD = b'"type":"user","message":{"role":"user"'
@@ -165,7 +165,7 @@ class ClaudeCode(Format):
             return self.session.thread(agent)
         # before 2.0 the helpers stood in the session's own file without an id; a root starts a new one
         if record.get("parentUuid") is None or not self._sidechain:
-            self._sidechain = f"sidechain-{len(self.session.threads)}"
+            self._sidechain = f"{UNNAMED}{len(self.session.threads)}"
         return self.session.thread(self._sidechain)
 
     def _message(self, record: dict[str, Json], line: int) -> dict[str, Json] | None:

@@ -113,10 +113,12 @@ class Tree:
         """A canonical uuid takes 16 bytes instead of 85."""
         if len(uuid) == 36 and uuid[8] == uuid[13] == uuid[18] == uuid[23] == "-" and uuid == uuid.lower():
             try:
-                self._ids += bytes.fromhex(uuid.replace("-", ""))
-                return
+                packed = bytes.fromhex(uuid.replace("-", ""))
             except ValueError:
-                pass
+                packed = b""
+            if len(packed) == 16:  # blanks between the digits are skipped
+                self._ids += packed
+                return
         self._ids += bytes(16)
         self._odd_ids[node] = uuid
 

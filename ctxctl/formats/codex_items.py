@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import orjson
 
-from ctxctl.formats.base import Json, dumps, word
+from ctxctl.formats.base import Json, part_text, word
 from ctxctl.formats.content import Piece, call_text, target_of
 from ctxctl.formats.media import media_of
 from ctxctl.model.block import Media
@@ -79,7 +79,7 @@ def _message(item: dict[str, Json]) -> Iterator[Piece]:
                 yield _image(part)
                 continue
             said = part.get("text", part.get("refusal"))
-            text = said if isinstance(said, str) else dumps(part).decode()
+            text = said if isinstance(said, str) else part_text(part)
         else:
             continue
         injected = kind == "user_message" and text.lstrip().startswith(INJECTED)
@@ -114,7 +114,7 @@ def _output(item: dict[str, Json]) -> Iterator[Piece]:
         texts = [p["text"] for p in output if isinstance(p, dict) and isinstance(p.get("text"), str)]
         images = [_image(p)._replace(call_id=call_id) for p in output if isinstance(p, dict) and "image_url" in p]
     else:
-        texts, images = [output if isinstance(output, str) else dumps(output).decode()], []
+        texts, images = [output if isinstance(output, str) else part_text(output)], []
     text = "\n".join(texts)
     # the old shell tool puts the status behind the output, newer ones in front of it
     status = EXIT_CODE.search(text[:200]) or EXIT_CODE.search(text[-200:])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ctxctl.formats.base import Json, dumps
+from ctxctl.formats.base import Json, dumps, part_text
 from ctxctl.formats.media import media_of
 from ctxctl.model.block import Media
 
@@ -106,7 +106,7 @@ def piece(block: dict[str, Json], kind: str) -> Iterator[Piece]:
     elif type_ == "compaction":
         yield Piece("summary", _text(block.get("content")) or "")
     else:
-        yield Piece(kind, dumps(block).decode())
+        yield Piece(kind, part_text(block))
 
 
 def _result(block: dict[str, Json]) -> Iterator[Piece]:
@@ -127,7 +127,7 @@ def _result(block: dict[str, Json]) -> Iterator[Piece]:
         elif isinstance(part, str):
             texts.append(part)
         elif part is not None:
-            texts.append(dumps(part).decode())
+            texts.append(part_text(part))
     yield Piece("tool_result", "\n".join(texts), None, call_id, error)
     yield from media
 

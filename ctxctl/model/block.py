@@ -22,6 +22,9 @@ KINDS = (
 MAIN = "main"
 """Name of the main thread; every other thread is a sub-agent's id."""
 
+UNNAMED = "sidechain-"
+"""How the names of threads start that a transcript gives no id."""
+
 
 @dataclass(frozen=True, slots=True)
 class Media:

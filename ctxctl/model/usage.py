@@ -68,21 +68,25 @@ class UsageTotals:
 
 
 def total_usage(calls: Iterable[Usage], inherited: int = 0) -> UsageTotals:
-    """Sum over the calls that report usage. cost is None unless at least one call recorded it."""
+    """Sum over the calls that report usage. cost: of all calls that recorded one; None when none did, and when one that
+    reports usage did not, since a part would be taken for the whole bill."""
     new, output, read, write, reasoning, requests = 0, 0, 0, 0, 0, 0
     cost: float | None = None
+    whole = True
     for call in calls:
+        if call.cost is not None:
+            cost = (cost or 0.0) + call.cost
         if not call.reported:
             continue
+        whole &= call.cost is not None
         new += call.input
         output += call.output
         read += call.cache_read
         write += call.cache_write
         reasoning += call.reasoning
         requests += 1
-        if call.cost is not None:
-            cost = (cost or 0.0) + call.cost
-    return UsageTotals(new, output, read, write, reasoning, new + output + read + write, requests, inherited, cost)
+    total = new + output + read + write
+    return UsageTotals(new, output, read, write, reasoning, total, requests, inherited, cost if whole else None)
 
 
 _GROWING = ("input", "output", "cache_read", "cache_write", "cache_write_1h", "reasoning", "context", "cost")

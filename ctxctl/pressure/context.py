@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ctxctl.model.transcript import Transcript
 from ctxctl.pressure.curve import CountedCurve
 from ctxctl.pressure.result import ContextState
@@ -24,7 +26,8 @@ def context_of(
         drift = (curve.at_call[newest.turn - 1] + (curve.overhead or 0)) / reported - 1
     pending = None
     if newest is not None:
-        pending = round(sum(curve.estimates[b] for b in live if tally.turn[b] > newest.turn))
+        waiting = [b for b in live if tally.turn[b] > newest.turn]
+        pending = round(sum(curve.estimates[b] for b in waiting)) + _frames(tally, waiting)
     order = transcript.order if chosen is None else ()
     return ContextState(
         reported,
@@ -37,7 +40,12 @@ def context_of(
         order,
         None if chosen is None else transcript.conversations[chosen].line,
         pending,
+        _frames(tally, live),
     )
+
+
+def _frames(tally: Tally, blocks: Sequence[int]) -> int:
+    return tally.family.per_message * sum(1 for b in blocks if tally.flags[b] & NEW_MESSAGE)
 
 
 def _last_turn(tally: Tally, live: tuple[int, ...]) -> int:

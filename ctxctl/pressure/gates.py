@@ -24,6 +24,9 @@ DAMAGE = frozenset(
 """Codes that say that a part of the file could not be read as it should."""
 
 
+NOT_READ = "--tokens reported does not read every line"
+
+
 @dataclass(frozen=True, slots=True)
 class Gate:
     """One limit and how it went. value: None when it could not be measured, which does not pass."""
@@ -37,10 +40,11 @@ class Gate:
         """One line for people."""
         if self.name in ("fail-on spike", "fail-on damage"):
             if self.value is None:
-                return f"{self.name} could not be checked: --tokens reported does not read every line"
+                why = "no turn was measured" if self.name == "fail-on spike" else NOT_READ
+                return f"{self.name} could not be checked: {why}"
             return f"{self.name}: {self._shown(self.value)} found"
         if self.value is None:
-            why = "no model call" if self.name == "max-peak" else "nothing was reported since the compaction"
+            why = "no model call" if self.name == "max-peak" else "nothing is known of the window now"
             if self.name in ("fail-on", "max-utilization"):
                 why = "the window is unknown, or nothing is in it yet (--window sets it)"
             return f"{self.name} {self._shown(self.limit)} could not be checked: {why}"
@@ -79,7 +83,8 @@ def _gates(
             now = thresholds.level(utilization) if utilization is not None else None
             yield Gate("fail-on", level, now, now is not None and LEVELS.index(now) < LEVELS.index(level))
     if "spike" in fail_on:
-        yield Gate("fail-on spike", 0, len(analysis.spikes), not analysis.spikes)
+        spikes = len(analysis.spikes) if analysis.pressure else None
+        yield Gate("fail-on spike", 0, spikes, spikes == 0)
     if "damage" in fail_on:
         damaged = sum(d.count for d in analysis.diagnostics if d.code in DAMAGE)
         # with usage alone most lines were not looked at

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ctxctl.model.block import UNNAMED
 from ctxctl.model.transcript import Diagnostic, Transcript
 from ctxctl.model.usage import UsageTotals
 from ctxctl.pressure.monitor import LevelChange
@@ -36,8 +37,9 @@ class Counter:
 class ContextState:
     """The window now. reported: by the provider at the newest call, None when it was not reported since the last
     compaction; with_output: and its answer; counted: all blocks in the window now; pending: those that came after the
-    newest call's answer, which the next call sends; overhead: what the file does not hold (system prompt, tools);
-    drift: (counted + overhead) / reported - 1, of what was in the window at the newest call."""
+    newest call's answer, which the next call sends; frames: what the frames of the messages cost (role, separators);
+    overhead: what the file does not hold (system prompt, tools); drift: (counted + frames + overhead) / reported - 1,
+    of what was in the window at the newest call."""
 
     reported: int | None
     with_output: int | None
@@ -49,6 +51,7 @@ class ContextState:
     order: tuple[str, ...] | None
     conversation: int | None = None
     pending: int | None = None
+    frames: int | None = None
 
     @property
     def tokens(self) -> int | None:
@@ -56,7 +59,7 @@ class ContextState:
         answer and those too; where nothing was reported, what was counted and the overhead."""
         if self.reported is not None:
             return (self.with_output or self.reported) + self.pending if self.pending else self.reported
-        return None if self.counted is None else self.counted + (self.overhead or 0)
+        return None if self.counted is None else self.counted + (self.frames or 0) + (self.overhead or 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +145,12 @@ class Analysis:
     goal: Goal | None = None
     watermark: float = 0.5
     act_from: float = 0.75
+
+    @property
+    def threads_known(self) -> bool:
+        """Whether each sub-agent is told from the others: old ones without an id are told by their prompts alone, which
+        are not read when only usage is."""
+        return self.counter is not None or not any(t.startswith(UNNAMED) for t in self.transcript.threads)
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,3 +87,10 @@ def test_merging_leaves_one_call_of_each_key(sessions: list[list[tuple[int, int]
     left = [call for calls in merged for call in calls]
     assert total_usage(left).output == sum(largest.values())
     assert len(left) == len(largest) and len(left) + copies == sum(map(len, sessions))
+
+
+def test_a_part_of_the_bill_is_not_taken_for_the_whole() -> None:
+    paid, unpaid = Usage(1, input=5, cost=0.25), Usage(2, input=5)
+    assert total_usage([paid, paid]).cost == 0.5
+    assert total_usage([paid, unpaid]).cost is None
+    assert total_usage([paid, Usage(2, cost=0.5, reported=False)]).cost == 0.75

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import struct
 import zlib
 from typing import Any
@@ -204,3 +205,34 @@ def test_a_lone_surrogate_counts_as_a_character(cut: str, claude: Any, analyzed:
     session.user("price PLACE up")
     lone = per_block(analyzed(session.data().replace(b"PLACE", cut.encode())))
     assert lone == per_block(analyzed(session.data().replace(b"PLACE", "\ufffd".encode())))
+
+
+def test_no_part_of_a_type_that_is_not_known_brings_base64_as_text(claude: Any, codex: Any, analyzed: Any) -> None:
+    payload = base64.b64encode(bytes(range(256)) * 200).decode()
+    session = claude()
+    session.user([{"type": "container_upload", "data": payload}, {"type": "text", "text": "hear this"}])
+    session.call("toolu_a")
+    session.result("toolu_a", [{"type": "audio", "data": payload}, {"type": "resource", "blob": payload}])
+    session.assistant("heard")
+    rollout = codex()
+    for part in ({"type": "input_file", "file_data": f"data:application/pdf;base64,{payload}"}, {"audio": payload}):
+        content = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "see"}, part]}
+        rollout.write("response_item", content)
+    output = {"content": [{"type": "image", "data": payload}]}
+    rollout.write("response_item", {"type": "function_call_output", "call_id": "c", "output": output})
+    rollout.message("assistant", "seen")
+    for source in (session, rollout):
+        assert 0 < analyzed(source)["context"]["counted"] < 200
+    said = claude()  # but what a tool printed is text, whatever it looks like
+    said.user("go")
+    said.call("toolu_a")
+    said.result("toolu_a", payload)
+    said.assistant("ok")
+    assert analyzed(said)["context"]["counted"] > 10_000
+
+
+def test_what_is_counted_now_is_not_less_than_what_the_newest_call_saw(save: Any, analyzed: Any) -> None:
+    messages = [{"role": ("user", "assistant")[n % 2], "content": "ok then"} for n in range(200)]
+    result = analyzed(json.dumps({"model": "gpt-4o", "messages": messages}).encode() + b"\n")
+    now = result["context"]
+    assert now["tokens"] == now["counted"] + now["frames"] >= result["peak"]["tokens"]

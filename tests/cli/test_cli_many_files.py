@@ -45,7 +45,7 @@ def test_a_folder(ctxctl: Run, folder: Path) -> None:
     assert (total["files"], total["failed"], total["skipped"]) == (2, 0, 2)
     assert total["usage"]["total"] == sum(f["result"]["usage"]["total"] for f in result["files"])
     assert total["peak"] == 9_375 and total["turns"] == 4
-    assert "skipped 2 files" in done.err
+    assert "skipped, no transcripts that ctxctl reads: 2 (-v" in done.err
     assert "runs/package.json" in ctxctl("analyze", "--json", "-v", "runs").err
 
 

@@ -178,7 +178,8 @@ def test_calls_without_usage_are_counted(tmp_path: Path, table: ModelTable) -> N
         (2 * question + answer + 3 * FRAME, "counted"),
     ]
     assert (found.context.reported, found.context.drift, found.context.overhead) == (None, None, None)
-    assert found.context.tokens == found.context.counted == 2 * (question + answer)
+    assert found.context.counted == 2 * (question + answer)
+    assert found.context.frames == 4 * 4 and found.context.tokens == found.context.counted + 16
     assert found.usage.requests == 0
 
 
@@ -225,7 +226,7 @@ def test_nothing_is_reported_since_a_compaction(tmp_path: Path, table: ModelTabl
     context = analyze(str(path), table).context
     assert context.reported is None and context.order == ("s1",)
     assert context.counted is not None and 0 < context.counted < 40
-    assert context.tokens == context.counted + (context.overhead or 0)
+    assert context.tokens == context.counted + (context.frames or 0) + (context.overhead or 0)
 
 
 @pytest.mark.parametrize(("case", "turn"), [("rewound_branch", 3), ("last_prompt_leaf", 3), ("compaction_auto", 2)])

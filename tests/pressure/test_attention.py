@@ -66,6 +66,9 @@ def chat(folder: Path, *messages: tuple[str, str]) -> str:
     return str(path)
 
 
+FRAME = 4  # tokens around one message, as the encoding's makers state them
+
+
 def attention(path: str, window: int | None, watermark: float = 0.5) -> Attention:
     options = AnalysisOptions(window=window, pressure=PressureOptions(watermark=watermark))
     found = analyze(path, load_models(), options).attention
@@ -75,7 +78,7 @@ def attention(path: str, window: int | None, watermark: float = 0.5) -> Attentio
 
 def test_a_goal_in_the_middle_of_a_full_window_is_weak(tmp_path: Path) -> None:
     path = chat(tmp_path, ("system", FILLER), ("user", GOAL), ("assistant", FILLER))
-    used = 2 * count(FILLER) + count(GOAL)
+    used = 2 * count(FILLER) + count(GOAL) + 3 * FRAME
     found = attention(path, 1_000)
     assert found.tokens_beyond == used - 500
     constraint = count("You must never touch the tests.")
@@ -86,7 +89,7 @@ def test_a_goal_in_the_middle_of_a_full_window_is_weak(tmp_path: Path) -> None:
 def test_a_goal_at_the_start_is_not(tmp_path: Path) -> None:
     path = chat(tmp_path, ("user", GOAL), ("assistant", FILLER), ("user", FILLER), ("assistant", FILLER))
     found = attention(path, 2_000)
-    assert found.tokens_beyond == 3 * count(FILLER) + count(GOAL) - 1_000
+    assert found.tokens_beyond == 3 * count(FILLER) + count(GOAL) + 4 * FRAME - 1_000
     assert found.weak_middle == WeakMiddle(0, 0, 0)
 
 
@@ -98,7 +101,7 @@ def test_below_the_watermark_nothing_is_weak(tmp_path: Path) -> None:
 
 def test_the_watermark_can_be_set(tmp_path: Path) -> None:
     path = chat(tmp_path, ("user", GOAL), ("assistant", FILLER))
-    used = count(FILLER) + count(GOAL)
+    used = count(FILLER) + count(GOAL) + 2 * FRAME
     assert attention(path, 1_000, 0.4).tokens_beyond == used - 400
     assert attention(path, used * 2, 0.5).tokens_beyond == 0
 

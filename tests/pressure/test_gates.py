@@ -9,6 +9,7 @@ import pytest
 from ctxctl.model.transcript import Diagnostic, Transcript
 from ctxctl.model.usage import UsageTotals
 from ctxctl.pressure.gates import DAMAGE, Gate, check
+from ctxctl.pressure.monitor import ContextPressureMonitor
 from ctxctl.pressure.options import PressureThresholds
 from ctxctl.pressure.readings import Readings
 from ctxctl.pressure.result import Analysis, ContextState, Counter, Peak, SpikeFound
@@ -79,8 +80,11 @@ def test_what_can_not_be_measured_does_not_pass() -> None:
 
 
 def test_fail_on_spike() -> None:
-    spiked = replace(analysis(10), spikes=(SpikeFound(5, 900, 100.0, 9.0, None),))
-    assert one(analysis(10), fail_on={"spike"}).ok
+    measured = replace(analysis(10), pressure=Readings([ContextPressureMonitor().update(10)]))
+    spiked = replace(measured, spikes=(SpikeFound(5, 900, 100.0, 9.0, None),))
+    assert one(measured, fail_on={"spike"}).ok
+    unknown = one(analysis(10), fail_on={"spike"})  # no turn: nothing was looked at
+    assert unknown.value is None and not unknown.ok and "no turn was measured" in unknown.text()
     assert not one(spiked, fail_on={"spike"}).ok
 
 

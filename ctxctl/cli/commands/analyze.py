@@ -182,7 +182,7 @@ class _Run:
         good = [d for d in done if d.analysis is not None]
         if not done:
             if skipped:
-                self.streams.note(f"looked at {len(skipped)} files; -v lists them")
+                self.streams.note(f"files looked at: {len(skipped)} (-v lists them)")
             raise NothingFoundError("no transcript found", hint="`ctxctl list formats` shows what ctxctl reads")
         self._notes(good, skipped)
         data = self._render(done, skipped, options, to_file=output is not None)
@@ -218,7 +218,7 @@ class _Run:
                         line = f":{item.line}" if item.line is not None else ""
                         self.streams.note(f"{item.severity}: {d.path}{line}: {item.message} [{item.code}]")
         if skipped:
-            self.streams.note(f"skipped {len(skipped)} files that are no transcripts ctxctl reads; -v lists them")
+            self.streams.note(f"skipped, no transcripts that ctxctl reads: {len(skipped)} (-v lists them)")
             for path, reason in skipped:
                 self.streams.note(f"skipped: {path}: {reason}", level=1)
 

@@ -90,8 +90,8 @@ def _facts(
     if used is not None:
         yield Fact("Window now", _of(used, window.tokens), _window_note(analysis), level)
         if context.reported is not None and context.pending:
-            waiting = f"{context.pending:,} counted after the newest call, not sent yet"
-            yield Fact("", f"{context.with_output:,} reported with the answer, {waiting}")
+            waiting = f"{context.pending:,} tokens counted after the newest answer, not sent yet"
+            yield Fact("Waiting", waiting, f"{context.with_output:,} were reported with that answer")
     elif analysis.conversations or analysis.blocks:
         yield Fact("Window now", "nothing reported yet", _window_note(analysis))
     if analysis.conversations:
@@ -187,6 +187,8 @@ def _usage(analysis: Analysis) -> str:
         cached = f"{usage.cache_read / prompt:.0%} from the cache"
         text += f": {compact(prompt)} prompt ({cached}), {compact(usage.output)} output"
     helpers = len([name for name in analysis.by_thread if name != analysis.transcript.main])
+    if helpers and not analysis.threads_known:
+        return text + ", sub-agents included"
     return text + (f", {plural(helpers, 'sub-agent')} included" if helpers else "")
 
 
@@ -237,8 +239,11 @@ def _tables(analysis: Analysis) -> Iterator[Table]:
         return
     counted = sum(k.tokens for k in composition.by_kind.values())
     # the rows add up to the window as it is reported, where that is more than what was counted
-    rest = max(0, (analysis.context.tokens or 0) - counted) if analysis.context.overhead else 0
-    yield _kinds(composition, counted + rest, rest)
+    context = analysis.context
+    frames = context.frames or 0
+    rest = max(0, (context.tokens or 0) - counted - frames) if context.overhead else 0
+    total = counted + frames + rest
+    yield _kinds(composition, total, frames, rest)
     if composition.by_tool:
         yield Table(
             "Tokens by tool",
@@ -249,7 +254,7 @@ def _tables(analysis: Analysis) -> Iterator[Table]:
                     f"{t.calls:,}" if t.calls else "-",
                     f"{t.errors:,}",
                     f"{t.tokens:,}",
-                    _share(t.tokens, counted + rest),
+                    _share(t.tokens, total),
                 )
                 for name, t in list(composition.by_tool.items())[:8]
             ),
@@ -288,12 +293,14 @@ def _more(number: int, what: str) -> str:
     return f"{number:,} more {what}; all with --json" if number > 0 else ""
 
 
-def _kinds(composition: Composition, total: int, rest: int) -> Table:
+def _kinds(composition: Composition, total: int, frames: int, rest: int) -> Table:
     rows = [
         (kind, f"{share.blocks:,}", f"{share.tokens:,}", _share(share.tokens, total), _bar(share.tokens, total))
         for kind in KINDS
         if (share := composition.by_kind.get(kind)) is not None
     ]
+    if frames:
+        rows.append(("message frames", "", f"{frames:,}", _share(frames, total), _bar(frames, total)))
     if rest:
         rows.append(("not in the file", "", f"{rest:,}", _share(rest, total), _bar(rest, total)))
     rows.sort(key=lambda row: -int(row[2].replace(",", "")))

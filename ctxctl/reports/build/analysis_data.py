@@ -26,9 +26,9 @@ def analysis_data(analysis: Analysis, cost: float | None) -> dict[str, Any]:
             "models": transcript.models,
             "records": transcript.records if read_all else None,
             "blocks": analysis.blocks,
-            "turns": analysis.turns,
+            "turns": analysis.turns if read_all or analysis.turns else None,
             "exchanges": transcript.exchanges if read_all else None,
-            "threads": transcript.threads,
+            "threads": transcript.threads if analysis.threads_known else None,
             "messages": {
                 "main": {"user": transcript.messages.user, "assistant": transcript.messages.assistant},
                 "sidechain": transcript.messages.sidechain,
@@ -50,7 +50,9 @@ def analysis_data(analysis: Analysis, cost: float | None) -> dict[str, Any]:
         "window": analysis.window,
         "usage": {
             **_usage(analysis.usage),
-            "by_thread": {name: _usage(totals) for name, totals in analysis.by_thread.items()},
+            "by_thread": {name: _usage(totals) for name, totals in analysis.by_thread.items()}
+            if analysis.threads_known
+            else None,
             "by_branch": [{"leaf": leaf, "live": live, **_usage(totals)} for leaf, live, totals in analysis.by_branch],
         },
         "cost": cost,
