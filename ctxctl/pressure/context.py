@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ctxctl.model.transcript import Transcript
-from ctxctl.pressure.curve import CountedCurve
 from ctxctl.pressure.result import ContextState
 from ctxctl.pressure.turns import main_calls, newest_call, with_output
+from ctxctl.trace.curve import CountedCurve
 from ctxctl.trace.tally import ANSWER, NEW_MESSAGE, Tally
 
 

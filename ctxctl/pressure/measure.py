@@ -15,7 +15,6 @@ from ctxctl.pressure.attention import Attention, WeakMiddle, expected_visibility
 from ctxctl.pressure.causes import Causes
 from ctxctl.pressure.composition import block_id, compose
 from ctxctl.pressure.context import context_of
-from ctxctl.pressure.curve import PLACEHOLDER_TOKENS, CountedCurve, count_curve, thread_number
 from ctxctl.pressure.result import (
     Analysis,
     AnalysisOptions,
@@ -28,6 +27,7 @@ from ctxctl.pressure.result import (
 from ctxctl.pressure.shape import shape_of
 from ctxctl.pressure.turns import forecast_of, peak_of, pressure_of, usage_of
 from ctxctl.pressure.window import WindowSize, why_unknown, window_of
+from ctxctl.trace.curve import PLACEHOLDER_TOKENS, CountedCurve, count_curve, thread_number
 from ctxctl.trace.tally import Tally
 
 WATCHED = frozenset(("user_message", "system", "summary"))

@@ -1,0 +1,59 @@
+"""recorded: what the agent itself did; the baseline."""
+
+from __future__ import annotations
+
+from ctxctl.eviction.base import POLICIES, Policy
+from ctxctl.model.edits import Drop, Edits, Replace
+from ctxctl.model.unit import Trace
+from ctxctl.model.window import Window
+
+CLEARED_TOKENS = 8
+"""What stands for a cleared result: one short sentence in the runtimes that clear."""
+
+
+@POLICIES.register("recorded")
+class Recorded(Policy):
+    """The agent's own compactions and clearings, as the transcript shows them; nothing else leaves.
+
+    Complexity: O(1) per turn.
+    Strength: what really happened, and what the bill was for.
+    Weakness: one policy among many, seldom the best.
+    Fit: the baseline of every comparison.
+    """
+
+    name = "recorded"
+    group = "ceiling"
+    ranks = False
+
+    def prepare(self, trace: Trace) -> None:
+        self._cuts = dict(trace.recorded)
+
+    def rule(self, window: Window) -> Edits:
+        cut = getattr(self, "_cuts", {}).get(window.turn)
+        if cut is None:
+            return Edits()
+        cleared = [
+            Replace(b, None, min(CLEARED_TOKENS, window.entries[b].tokens), "cleared by the agent")
+            for b in cut.cleared
+            if b in window.entries
+        ]
+        if cut.kept is None:
+            return Edits(replaces=cleared, reason="the agent cleared old results")
+        # what arrived for this call came after the compaction, unless it stands before the summary
+        first = min(cut.summary, default=None)
+        gone = [
+            b
+            for b in window.entries
+            if b >= 0
+            and b not in cut.kept
+            and (first is None or b < first)
+            and window.blocks[b].kind not in ("system", "tool_definitions")
+        ]
+        by_unit: dict[int, list[int]] = {}
+        for b in gone:
+            by_unit.setdefault(window.unit_of[b], []).append(b)
+        drops = [
+            Drop(unit, tuple(blocks), sum(window.entries[b].tokens for b in blocks), "compacted by the agent")
+            for unit, blocks in by_unit.items()
+        ]
+        return Edits(drops, [c for c in cleared if c.block not in set(gone)], reason="the agent compacted")

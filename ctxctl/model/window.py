@@ -1,0 +1,270 @@
+"""The window: what is resident, in which order, and how much of it the next request has in common with the last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ctxctl.model.block import Block, Source
+from ctxctl.model.edits import Edits
+from ctxctl.model.unit import Unit
+
+
+class _Prefix:
+    """Sums of tokens up to a position, under changes (a binary indexed tree: Fenwick 1994)."""
+
+    def __init__(self) -> None:
+        self._tree = [0]
+
+    def append(self, tokens: int) -> int:
+        """A new last position with so many tokens; returns it (1-based)."""
+        tree = self._tree
+        at = len(tree)
+        total, step = tokens, 1
+        while step < (at & -at):
+            total += tree[at - step]
+            step <<= 1
+        tree.append(total)
+        return at
+
+    def add(self, at: int, tokens: int) -> None:
+        tree, size = self._tree, len(self._tree)
+        while at < size:
+            tree[at] += tokens
+            at += at & -at
+
+    def before(self, at: int) -> int:
+        """Tokens of all positions before one."""
+        tree, total = self._tree, 0
+        at -= 1
+        while at > 0:
+            total += tree[at]
+            at -= at & -at
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One resident block. number: of the block, negative for what the engine itself put in. place: in the order of the
+    window. text: what stands there instead of the block's own, None while it is that; replaced: whether one does."""
+
+    number: int
+    place: int
+    tokens: int
+    replaced: bool = False
+    text: str | None = None
+
+
+class Window:
+    """Resident blocks in their order.
+
+    blocks, unit_of, units: the tables that numbers refer to; a live manager lets them grow. overhead: tokens in front
+    that are in no block. tokens: overhead and all resident blocks. turn: the next call. exchange: the current one.
+    references, used: per unit, how often turns used it lately and when last; a policy reads them. time: of the next
+    call, seconds since 1970; last_time: of the one before; prompt, output: tokens of the last request and its answer.
+    """
+
+    def __init__(
+        self, blocks: Sequence[Block], unit_of: Sequence[int], units: Sequence[Unit], overhead: int = 0
+    ) -> None:
+        self.blocks = blocks
+        self.unit_of = unit_of
+        self.units = units
+        self.overhead = overhead
+        self.tokens = overhead
+        self.turn = 1
+        self.exchange = 0
+        self.time: float | None = None
+        self.last_time: float | None = None
+        self.prompt = 0
+        self.output = 0
+        self.entries: dict[int, Entry] = {}
+        self.resident: dict[int, int] = {}
+        self.fixed: dict[int, int] = {}
+        self.entered: dict[int, int] = {}
+        self.references: dict[int, int] = {}
+        self.used: dict[int, int] = {}
+        self.pending: set[int] = set()
+        self.fresh: set[int] = set()
+        self.asked: set[int] = set()
+        self.thinking: set[int] = set()
+        self.made: list[Block] = []
+        self._prefix = _Prefix()
+        self._changed: int | None = None
+
+    def block(self, number: int) -> Block:
+        """A block by its number, also one that the engine put in."""
+        return self.blocks[number] if number >= 0 else self.made[-number - 1]
+
+    def text(self, number: int) -> str:
+        """What stands in the window for a resident block; empty when it is not known."""
+        entry = self.entries[number]
+        return (entry.text or "") if entry.replaced else self.block(number).text
+
+    def enter(self, number: int, tokens: int) -> None:
+        """A block comes in at the end."""
+        self.entries[number] = Entry(number, self._prefix.append(tokens), tokens)
+        self.tokens += tokens
+        if number < 0:
+            return
+        home = self.unit_of[number]
+        unit = self.units[home]
+        if unit.pinned is not None:
+            self.fixed[home] = self.fixed.get(home, 0) + tokens
+        else:
+            self.resident[home] = self.resident.get(home, 0) + tokens
+        self.entered[home] = self.turn
+        kind = self.blocks[number].kind
+        if kind == "tool_call":
+            self.pending.add(home)
+        elif kind == "user_message":
+            if self.blocks[number].exchange > self.exchange:
+                self.exchange = self.blocks[number].exchange
+                self.asked.clear()
+            self.asked.add(home)
+        elif kind == "thinking":
+            self.thinking.add(home)
+        elif kind in ("tool_result", "image", "document"):
+            self.pending.discard(home)
+            self.fresh.add(home)
+
+    def drop(self, number: int) -> int:
+        """A block leaves; returns its tokens."""
+        entry = self.entries.pop(number)
+        self._touch(entry.place)
+        self._prefix.add(entry.place, -entry.tokens)
+        self.tokens -= entry.tokens
+        if number >= 0:
+            self._resize(number, -entry.tokens)
+        return entry.tokens
+
+    def replace(self, number: int, text: str | None, tokens: int) -> int:
+        """A block's content becomes something else; returns the tokens that it had."""
+        entry = self.entries[number]
+        self._touch(entry.place)
+        self._prefix.add(entry.place, tokens - entry.tokens)
+        self.tokens += tokens - entry.tokens
+        self.entries[number] = Entry(number, entry.place, tokens, True, text)
+        if number >= 0:
+            self._resize(number, tokens - entry.tokens)
+        return entry.tokens
+
+    def insert(self, kind: str, role: str, text: str | None, tokens: int) -> int:
+        """A block of the engine's own comes in at the end; returns its (negative) number."""
+        number = -len(self.made) - 1
+        self.made.append(Block(f"made.{-number}", kind, role, text or "", self.turn, self.exchange, Source(0)))
+        self.enter(number, tokens)
+        return number
+
+    def detach(self, number: int) -> None:
+        """What stands for a replaced block stays where it is as the engine's own, so that the block can come in
+        again."""
+        entry = self.entries.pop(number)
+        block = self.block(number)
+        made = -len(self.made) - 1
+        self.made.append(
+            Block(f"made.{-made}", block.kind, block.role, entry.text or "", self.turn, block.exchange, block.source)
+        )
+        self.entries[made] = Entry(made, entry.place, entry.tokens, True, entry.text)
+        self._resize(number, -entry.tokens)
+
+    def _resize(self, number: int, tokens: int) -> None:
+        home = self.unit_of[number]
+        sizes = self.fixed if self.units[home].pinned is not None else self.resident
+        sizes[home] += tokens
+        if not any(b in self.entries for b in self.units[home].blocks):
+            del sizes[home]
+            for members in (self.pending, self.fresh, self.asked, self.thinking):
+                members.discard(home)
+
+    def _touch(self, place: int) -> None:
+        if self._changed is None or place < self._changed:
+            self._changed = place
+
+    def place(self, number: int) -> int:
+        """Where a resident block stands; only the order means something."""
+        return self.entries[number].place
+
+    def tokens_before(self, place: int) -> int:
+        """Tokens in front of a place, with the overhead."""
+        return self.overhead + self._prefix.before(place)
+
+    def stable_prefix(self, last_prompt: int) -> int:
+        """Tokens that the next request has in common with the last one, whose prompt was so long: all of it, or what
+        lies before the first change. Asking begins a new request."""
+        changed, self._changed = self._changed, None
+        if changed is None:
+            return min(last_prompt, self.tokens)
+        return max(0, min(last_prompt, self.tokens_before(changed)))
+
+    def protected(self) -> set[int]:
+        """Units that may not leave now beside the pinned ones (requirement E8): the message of the current exchange,
+        calls without a result, results that no call has answered yet, and what is bound to one of them."""
+        held = self.pending | self.fresh | self.asked
+        if self.thinking:
+            for group in self.bound():
+                if not held.isdisjoint(group):
+                    held.update(group)
+        return held
+
+    def bound(self) -> list[tuple[int, ...]]:
+        """Groups of units that leave only together: reasoning of the open tool loop with the calls of its response
+        (requirement E11)."""
+        groups: dict[str, list[int]] = {}
+        open_ = {
+            self.units[u].response
+            for u in self.thinking
+            if self.units[u].exchange == self.exchange and u in self.resident
+        }
+        open_.discard(None)
+        if open_:
+            for u in self.resident:
+                response = self.units[u].response
+                if response in open_ and self.units[u].kind in ("thinking", "tool_call", "tool_result"):
+                    groups.setdefault(response or "", []).append(u)
+        return [tuple(group) for group in groups.values() if len(group) > 1]
+
+    def present(self, unit: int) -> Iterator[int]:
+        """The resident blocks of a unit."""
+        return (b for b in self.units[unit].blocks if b in self.entries)
+
+    def apply(self, edits: Edits) -> tuple[int, int]:
+        """Carry out edits; returns the tokens that left, and those by which content shrank."""
+        dropped = sum(self.drop(block) for drop in edits.drops for block in drop.blocks)
+        shrunk = 0
+        for change in edits.replaces:
+            shrunk += self.replace(change.block, change.text, change.tokens) - change.tokens
+        for new in edits.inserts:
+            self.insert(new.kind, new.role, new.text, new.tokens)
+            shrunk -= new.tokens
+        return dropped, shrunk
+
+    def check(self) -> None:
+        """Raise AssertionError unless every sum is the sum of its parts."""
+        entries = sum(entry.tokens for entry in self.entries.values())
+        if self.tokens != self.overhead + entries:
+            raise AssertionError(f"the window holds {self.overhead + entries} tokens, its counter says {self.tokens}")
+        units = sum(self.resident.values()) + sum(self.fixed.values())
+        own = sum(entry.tokens for number, entry in self.entries.items() if number < 0)
+        if units + own != entries:
+            raise AssertionError(f"units hold {units} tokens and made blocks {own}, the window's blocks {entries}")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the manager decided at a turn.
+
+    action: `none`, `evaluate` (yellow: nothing changes), `act`, `forced`, `emergency`. tokens: before it; after: when
+    it was carried out. reasons: why. floor: tokens below which nothing more may leave, when the target was not met;
+    causes: what holds them.
+    """
+
+    action: str
+    turn: int
+    tokens: int
+    after: int
+    level: str
+    edits: Edits
+    reasons: tuple[str, ...] = ()
+    floor: int | None = None
+    causes: tuple[tuple[str, int], ...] = ()

@@ -1,0 +1,122 @@
+"""What is still there when a turn needs it: hits, misses, and what the misses would fetch again (replay measures)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ctxctl.model.edits import Edits
+from ctxctl.model.unit import Trace, Turn
+from ctxctl.model.window import Window
+from ctxctl.trace.atoms import HEADLINE, lines, words
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """What one turn used and did not find. units: those that are fetched again; references, misses: how many."""
+
+    units: Sequence[int]
+    references: int
+    misses: int
+
+
+class Residence:
+    """Counts, per atom, the resident blocks (and the texts in their place) that hold it."""
+
+    def __init__(self, trace: Trace, window: Window) -> None:
+        self._trace = trace
+        self._window = window
+        self._made = 0
+        self._atoms = trace.atoms
+        self._there = [0] * len(trace.names)
+        self._held: dict[int, Sequence[int]] = {}
+        self._numbers: dict[str, int] | None = None
+        self.hits = self.misses = 0
+        self.weight = self.missed_weight = 0.0
+        self.used_turns = self.missed_turns = 0
+        self.demand = self.refetched = self.refetches = self.excess = 0
+
+    def _hold(self, block: int, atoms: Sequence[int]) -> None:
+        there = self._there
+        for a in self._held.get(block, ()):
+            there[a] -= 1
+        self._held[block] = atoms
+        for a in atoms:
+            there[a] += 1
+
+    def arrived(self, blocks: Iterable[int]) -> None:
+        """Blocks came in as they are."""
+        there, atoms, held = self._there, self._atoms, self._held
+        for block in blocks:
+            mine = atoms[block]
+            if mine:
+                if held.get(block):
+                    self._hold(block, ())
+                held[block] = mine
+                for a in mine:
+                    there[a] += 1
+
+    def gone(self, blocks: Iterable[int]) -> None:
+        """Blocks left."""
+        held, there = self._held, self._there
+        for block in blocks:
+            for a in held.pop(block, ()):
+                there[a] -= 1
+
+    def edited(self, edits: Edits) -> None:
+        """The manager changed the window."""
+        for drop in edits.drops:
+            self.gone(drop.blocks)
+        for change in edits.replaces:
+            self._hold(change.block, self._of(change.text))
+        self._sync()
+
+    def _sync(self) -> None:
+        """What the engine itself put in since last asked."""
+        made = self._window.made
+        while self._made < len(made):
+            self._made += 1
+            if (entry := self._window.entries.get(-self._made)) is not None:
+                self._hold(-self._made, self._of(entry.text if entry.replaced else made[self._made - 1].text))
+
+    def _of(self, text: str | None) -> list[int]:
+        """The atoms of a text that stands for others."""
+        if not text:
+            return []
+        if self._numbers is None:
+            self._numbers = {name: a for a, name in enumerate(self._trace.names) if name}
+        known = self._numbers
+        return [known[w] for w in (words(text) | lines(text)) & known.keys()]
+
+    def judge(self, turn: Turn) -> Missed:
+        """Hold what a turn's answer used against what is there."""
+        there, units = self._there, self._trace.units
+        wanted: set[int] = set()
+        missed: dict[int, bool] = {}
+        misses = 0
+        for reference in turn.references:
+            wanted.add(reference.smallest)
+            lost = there[reference.atom] <= 0
+            if reference.kind in HEADLINE:
+                self.weight += reference.weight
+                if lost:
+                    self.missed_weight += reference.weight
+            if lost:
+                misses += 1
+                again = reference.kind == "call"  # the recording fetched it again itself
+                missed[reference.smallest] = missed.get(reference.smallest, False) or again
+        count = len(turn.references)
+        self.hits += count - misses
+        self.misses += misses
+        self.used_turns += count > 0
+        self.missed_turns += misses > 0
+        self.demand += sum(units[u].tokens for u in wanted)
+        self.refetched += sum(units[u].tokens for u in missed)
+        self.refetches += len(missed)
+        self.excess += sum(not again for again in missed.values())
+        return Missed(sorted(missed), count, misses)
+
+    def restored(self, unit: int) -> None:
+        """A unit came in again as it was; what had replaced it still stands, and holds nothing more."""
+        self._sync()
+        self.arrived(b for b in self._trace.units[unit].blocks if self._held.get(b) is not self._atoms[b])

@@ -1,0 +1,217 @@
+"""Transcript -> Trace: read once, counted, sorted into units and turns, with what each turn used of earlier ones."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ctxctl.formats import scan
+from ctxctl.formats.streams import Progress
+from ctxctl.model.block import Block
+from ctxctl.model.limits import ModelTable
+from ctxctl.model.transcript import Compaction, Transcript
+from ctxctl.model.unit import ANSWER_KINDS, Grouper, RecordedCut, Trace, Turn
+from ctxctl.model.usage import Usage
+from ctxctl.trace.anchor import anchor
+from ctxctl.trace.curve import count_curve
+from ctxctl.trace.references import Found, find_references
+from ctxctl.trace.tally import NEW_MESSAGE, Tally
+
+Pinned = Callable[[Block], str | None]
+"""Why a block never leaves the window, None when it may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """A trace with the transcript that it comes from (without blocks), and what its answers wrote, by turn."""
+
+    trace: Trace
+    transcript: Transcript
+    written: dict[int, set[str]]
+
+
+def build_trace(
+    path: str,
+    table: ModelTable,
+    pinned: Pinned,
+    *,
+    format_name: str | None = None,
+    progress: Progress | None = None,
+) -> Traced:
+    """The trace of the transcript at a path (or `-`). Sub-agents have windows of their own and are left out.
+
+    Raises InputError and NothingFoundError as `ctxctl.formats.read` does.
+    """
+    blocks: list[Block] = []
+    tally = Tally(size_hint=_size(path))
+    keep, add = blocks.append, tally.add
+
+    def emit(block: Block) -> None:
+        keep(block)
+        add(block)
+
+    try:
+        transcript = scan(
+            path, emit, format_name=format_name, companions=False, progress=progress, on_model=tally.saw_model
+        )
+        row = table.find(transcript.model)
+        tally.finish(transcript.model, row.image_rule if row else None, transcript.stated)
+    finally:
+        tally.close()
+    return _trace(transcript, blocks, tally, pinned)
+
+
+def _size(path: str) -> int | None:
+    try:
+        return os.stat(path).st_size if path != "-" else None
+    except OSError:
+        return None
+
+
+def enters(block: Block) -> int:
+    """The first call that reads a block: what a call wrote is read by the next one."""
+    return block.turn + 1 if block.kind in ANSWER_KINDS and block.role == "assistant" else block.turn
+
+
+def _trace(transcript: Transcript, everything: list[Block], tally: Tally, pinned: Pinned) -> Traced:
+    curve = count_curve(transcript, tally)
+    chosen = _chosen(transcript, everything, curve.estimates)
+    where = {old: new for new, old in enumerate(chosen)}
+    blocks = [everything[b] for b in chosen]
+    frame = tally.family.per_message
+    estimates = [curve.estimates[b] + (frame if tally.flags[b] & NEW_MESSAGE else 0) for b in chosen]
+    first = min((enters(b) for b in blocks), default=1)
+    calls = {u.turn: u for u in transcript.usage if u.thread == transcript.main}
+    last = max([t for t in calls if t >= first] + [b.turn for b in blocks if b.kind in ANSWER_KINDS], default=first)
+    count = last - first + 1  # calls; what would enter after the last one waits in the window and is not sent
+    entered = [enters(b) - first + 1 for b in blocks]
+    arrivals: list[list[int]] = [[] for _ in range(count)]
+    for number, turn in enumerate(entered):
+        if turn <= count:
+            arrivals[turn - 1].append(number)
+    usages = [calls.get(first + k) for k in range(count)]
+    prompts = [_prompt(u, transcript.context_has_answer) for u in usages]
+    cuts = {c.turn - first + 1 for c in transcript.compactions}
+    tokens, overhead, unseen = anchor(arrivals, estimates, prompts, frozenset(cuts))
+    grouper = Grouper()
+    for block, size, turn in zip(blocks, tokens, entered, strict=True):
+        grouper.add(block, size, turn, pinned(block))
+    shifted = [b if first == 1 else _shift(b, first) for b in blocks]
+    found = find_references(shifted, entered, grouper.unit_of, grouper.units)
+    leaving = _leaving(transcript, where, entered, first)
+    recorded = _recorded(transcript, where, blocks, entered, first)
+    turns = [
+        _turn(k + 1, arrivals[k], leaving.get(k + 1, ()), unseen[k], usages[k], prompts[k], found) for k in range(count)
+    ]
+    trace = Trace(
+        transcript.id,
+        transcript.path,
+        transcript.model,
+        shifted,
+        tokens,
+        grouper.unit_of,
+        grouper.units,
+        turns,
+        overhead,
+        found.atoms,
+        found.names,
+        recorded,
+        counter=tally.encoding,
+        rereads=found.rereads,
+        ratio=curve.calibration.ratio if curve.calibration else 1.0,
+    )
+    return Traced(trace, transcript, found.written)
+
+
+def _shift(block: Block, first: int) -> Block:
+    from dataclasses import replace
+
+    return replace(block, turn=block.turn - first + 1)
+
+
+def _chosen(transcript: Transcript, everything: Sequence[Block], estimates: Sequence[float]) -> list[int]:
+    """Blocks of the main thread; of several conversations in a file, those of the largest."""
+    span = range(len(everything))
+    if transcript.conversations:
+        largest = max(transcript.conversations, key=lambda c: sum(estimates[c.first : c.last]))
+        span = range(largest.first, largest.last)
+    return [b for b in span if everything[b].thread == transcript.main and b not in transcript.superseded]
+
+
+def _prompt(usage: Usage | None, has_answer: bool) -> int | None:
+    if usage is None or not usage.context:
+        return None
+    return usage.context - usage.output if has_answer else usage.context
+
+
+def _turn(
+    index: int,
+    arrivals: list[int],
+    leaving: tuple[int, ...],
+    unseen: int,
+    usage: Usage | None,
+    prompt: int | None,
+    found: Found,
+) -> Turn:
+    return Turn(
+        index,
+        tuple(arrivals),
+        leaving,
+        unseen,
+        usage.output if usage is not None else 0,
+        prompt,
+        usage,
+        usage.time if usage is not None else None,
+        tuple(found.references.get(index, ())),
+        tuple(found.credits.get(index, {}).items()),
+    )
+
+
+def _leaving(
+    transcript: Transcript, where: dict[int, int], entered: list[int], first: int
+) -> dict[int, tuple[int, ...]]:
+    """Blocks that the client itself took back, by the turn before which it did."""
+    leaving: dict[int, set[int]] = {}
+    for cut in transcript.compactions:
+        if cut.kind == "rollback" and cut.back_to is not None:
+            leaving.setdefault(cut.turn - first + 1, set()).update(
+                where[b] for b in range(cut.back_to, cut.at) if b in where
+            )
+    for at, dropped in transcript.dropped:
+        if at in where:
+            leaving.setdefault(entered[where[at]], set()).update(where[b] for b in dropped if b in where)
+    return {turn: tuple(sorted(blocks)) for turn, blocks in leaving.items()}
+
+
+def _recorded(
+    transcript: Transcript, where: dict[int, int], blocks: list[Block], entered: list[int], first: int
+) -> dict[int, RecordedCut]:
+    """The agent's own compactions by turn; the last of several before one call holds."""
+    cuts: dict[int, RecordedCut] = {}
+    for cut in transcript.compactions:
+        turn = cut.turn - first + 1
+        if cut.kind == "full":
+            summary = _summary(cut, where, blocks, entered, turn)
+            cuts[turn] = RecordedCut(turn, frozenset(where[b] for b in cut.kept if b in where), (), summary)
+        elif cut.kind == "micro":
+            before = cuts.get(turn)
+            cleared = tuple(where[b] for b in cut.cleared if b in where)
+            cuts[turn] = RecordedCut(turn, before.kept if before else None, cleared, before.summary if before else ())
+    return cuts
+
+
+def _summary(
+    cut: Compaction, where: dict[int, int], blocks: list[Block], entered: list[int], turn: int
+) -> tuple[int, ...]:
+    """Blocks that came in for a compaction: its summary, and what the client put back beside it."""
+    found = []
+    for old in range(cut.at, cut.at + 200):
+        new = where.get(old)
+        if new is None:
+            continue
+        if entered[new] != turn:
+            break
+        if blocks[new].kind in ("summary", "memory_injection"):
+            found.append(new)
+    return tuple(found)
