@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from measure import Run, alternate
-from sessions import make
+from sessions import make, make_turns
 
 HERE = Path(__file__).parent
 PYTHON = sys.executable
@@ -68,6 +68,20 @@ def reported(large: Path, runs: int) -> bool:
     a, limit = found["reported"], 2 * found["floor"].wall + found["version"].wall
     name = "analyze --tokens reported, 200 MB: wall"
     return row(name, f"{a.wall:.2f} s", f"2x floor + --version = {limit:.2f} s", a.wall <= limit)
+
+
+def replayed(small: Path, folder: Path, runs: int) -> bool:
+    """Twelve policies at one window, and how time grows with the number of turns."""
+    command = [*CTXCTL, "simulate", "--json", "--no-optimum"]
+    one = alternate({"simulate": [*command, str(small)]}, max(1, runs - 2))["simulate"]
+    ok = row("simulate, 12 policies, 20 MB: wall", f"{one.wall:.2f} s", "2.5 s", one.wall <= 2.5)
+    ok &= row("simulate, 12 policies, 20 MB: peak memory", f"{one.peak:.0f} MiB", "250 MiB", one.peak <= 250)
+    few, many = folder / "few.jsonl", folder / "many.jsonl"
+    make_turns(few, 10_000)
+    make_turns(many, 100_000)
+    walls = [alternate({"x": [*command, str(path)]}, 1)["x"].wall for path in (few, many)]
+    growth = walls[1] / walls[0]
+    return ok & row("simulate, 100,000 turns: against 10,000", f"{growth:.1f}x", "12x", growth <= 12)
 
 
 def start_up(runs: int) -> bool:
@@ -140,6 +154,7 @@ def main() -> int:
         print("| what | measured | goal | met |\n|---|---:|---:|---|")
         ok = counted(files["small"], files["large"], files["larger"], given.runs)
         ok &= reported(files["large"], given.runs)
+        ok &= replayed(files["small"], Path(folder), given.runs)
         ok &= bulk(files["small"])
         ok &= models()
         ok &= start_up(given.runs)

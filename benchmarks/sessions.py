@@ -25,8 +25,9 @@ WINDOW = 200_000
 class Session:
     """Writes records until a size is reached; compacts when the modelled window passes 83 %."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, lines: int = 330) -> None:
         self.random = random.Random(seed)
+        self.lines = lines  # of the longest tool result
         self.id = self.uuid()
         self.parent: str | None = None
         self.time = datetime(2026, 3, 1, 9, tzinfo=UTC)
@@ -109,7 +110,7 @@ class Session:
             given |= {"old_string": self.code(r.randint(2, 12)), "new_string": self.code(r.randint(2, 14))}
         blocks.append({"type": "tool_use", "id": call, "name": name, "input": given})
         yield from self.answer(blocks)
-        output = self.code(r.randint(5, 330))
+        output = self.code(r.randint(min(5, self.lines), self.lines))
         result = {"type": "tool_result", "tool_use_id": call, "content": output}
         yield self.user([result], toolUseResult={"stdout": output, "stderr": ""})
 
@@ -133,6 +134,19 @@ class Session:
                     yield from self.compact()
             yield from self.answer([{"type": "text", "text": self.words(20, 120)}])
             yield self.record("system", subtype="turn_duration", durationMs=self.random.randint(2000, 200_000))
+
+
+def make_turns(path: Path, turns: int, seed: int = 1) -> None:
+    """Write a session of so many model calls with short results."""
+    calls: set[str] = set()
+    with open(path, "wb", buffering=1 << 20) as file:
+        for record in Session(seed, 6).records():
+            request = record.get("requestId")
+            if request is not None and request not in calls and len(calls) == turns:
+                return
+            if request is not None:
+                calls.add(request)
+            file.write(json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
 
 
 def make(path: Path, megabytes: float, seed: int = 1) -> None:

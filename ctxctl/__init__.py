@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from ctxctl.formats import read, scan, write
+    from ctxctl.manager.manager import ContextWindowManager
     from ctxctl.pressure.analysis import Analysis, AnalysisOptions, analyze
     from ctxctl.pressure.monitor import ContextPressureMonitor
     from ctxctl.settings.load import load_settings
@@ -24,6 +25,7 @@ _HOMES = {
     "AnalysisOptions": "ctxctl.pressure.analysis",
     "analyze": "ctxctl.pressure.analysis",
     "ContextPressureMonitor": "ctxctl.pressure.monitor",
+    "ContextWindowManager": "ctxctl.manager.manager",
     "load_settings": "ctxctl.settings.load",
     "load_models": "ctxctl.settings.models",
 }
@@ -32,6 +34,7 @@ __all__ = [
     "Analysis",
     "AnalysisOptions",
     "ContextPressureMonitor",
+    "ContextWindowManager",
     "__version__",
     "analyze",
     "load_models",

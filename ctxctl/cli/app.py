@@ -11,7 +11,7 @@ import typer
 from typer.exceptions import Abort, TyperException
 
 from ctxctl import __version__
-from ctxctl.cli.commands import analyze, config, demo, list_
+from ctxctl.cli.commands import analyze, config, demo, list_, simulate, tune
 from ctxctl.cli.io import ReaderGoneError, close_stdout, error_text, say
 from ctxctl.errors import CtxctlError, ExitCode, UsageError
 from ctxctl.registry import closest
@@ -23,6 +23,8 @@ How full was the window and when, what filled it, what did it cost? Start with
   ctxctl demo
 
   ctxctl analyze SESSION.jsonl
+
+  ctxctl simulate SESSION.jsonl
 """
 
 CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
@@ -40,8 +42,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 app.command("analyze", short_help="How full the window was, what filled it, what it cost.")(analyze.analyze)
+app.command("simulate", short_help="What other policies would have cost and lost.")(simulate.simulate)
+app.command("tune", short_help="The cheapest settings for your own sessions.")(tune.tune)
 app.command("demo", short_help="The report on a shipped sample.")(demo.demo)
-app.command("list", short_help="Formats, or models with windows and prices.")(list_.list_)
+app.command("list", short_help="Formats, models with prices, policies, presets.")(list_.list_)
 app.add_typer(config.app, name="config")
 
 

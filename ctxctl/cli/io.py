@@ -181,9 +181,11 @@ def _umask() -> int:
 
 
 class Progress:
-    """A line on stderr while a long file is read; nothing without a terminal, nothing for short work."""
+    """A line on stderr during long work; nothing without a terminal, nothing for short work. what: counted things;
+    by default bytes are read."""
 
-    def __init__(self, streams: Streams, label: str) -> None:
+    def __init__(self, streams: Streams, label: str, what: str | None = None) -> None:
+        self._what = what
         self._shown = False
         self._label = label
         self._on = streams.verbosity >= 0 and sys.stderr is not None and bool(sys.stderr.isatty())
@@ -198,7 +200,8 @@ class Progress:
         self._shown = True
         share = f"{done / total:4.0%} " if total else ""
         with suppress(OSError):
-            sys.stderr.write(f"\r\x1b[K{share}{done / 1e6:,.0f} MB  {self._label[-60:]}")
+            amount = f"{done / 1e6:,.0f} MB" if self._what is None else f"{done:,} {self._what}"
+            sys.stderr.write(f"\r\x1b[K{share}{amount}  {self._label[-60:]}")
             sys.stderr.flush()
 
     def __exit__(self, *_: object) -> None:

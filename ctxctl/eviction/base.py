@@ -52,6 +52,10 @@ class Policy:
     ranks: ClassVar[bool] = True
     at_each_add: ClassVar[bool] = False
     """Whether its rule runs whenever a block comes in, and not only before a call."""
+    reason: ClassVar[str] = ""
+    """Why a ranked unit goes, where that is not the policy's name."""
+    limit: float | None = None
+    """Tokens that its rule keeps the window within; None when it keeps to no number."""
 
     def __init__(self, setting: Setting, parameters: Any = None) -> None:
         self.setting = setting

@@ -74,7 +74,7 @@ class Clear(Policy):
                 continue
             text = placeholder(block, entry.tokens)
             size = self.setting.count(text, "tool_result")
-            if size < entry.tokens:
+            if size < entry.tokens and text != block.text:
                 changes.append(Replace(number, text, size, f"above {self._limit:,.0f} tokens"))
                 saved += entry.tokens - size
         if not changes or saved < self.parameters.at_least:

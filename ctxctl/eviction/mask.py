@@ -62,7 +62,7 @@ class Mask(Policy):
         waiting: list[tuple[int, int]] = []
         while self._whole and self._whole[0][0] <= now - told.keep:
             turn, number = self._whole.popleft()
-            if number not in window.entries:
+            if number not in window.entries or window.entries[number].replaced:
                 continue
             if window.unit_of[number] in window.fresh:
                 waiting.append((turn, number))
@@ -70,7 +70,7 @@ class Mask(Policy):
             tokens = window.entries[number].tokens
             text = placeholder(window.blocks[number], tokens)
             size = self.setting.count(text, "tool_result")
-            if size < tokens:
+            if size < tokens and text != window.blocks[number].text:
                 changes.append(Replace(number, text, size, f"older than {told.keep} turns"))
                 saved += tokens - size
             waiting.append((turn, number))

@@ -56,7 +56,7 @@ class Rule:
     block: Annotated[str | None, Meta(description="id of a block, as `analyze --blocks` lists it")] = None
 
     def __post_init__(self) -> None:
-        if self == Rule():
+        if all(getattr(self, name) is None for name in self.__slots__):
             raise ValueError("a rule needs a condition: kind, role, tool, path, regex or block")
         if self.kind is not None and self.kind not in KINDS:
             raise ValueError(f"{self.kind!r} is no kind of block; known: {', '.join(KINDS)}")

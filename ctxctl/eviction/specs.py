@@ -110,4 +110,5 @@ def policy_of(spec: Spec | str, setting: Setting) -> Policy:
     try:
         return cls(setting, cls.Parameters(**dict(spec.parameters)))
     except ValueError as error:
-        raise UsageError(f"policy {spec.text!r}: {error}") from None
+        takes = _takes(spec.name, {f.name: f for f in fields(cls.Parameters)})
+        raise UsageError(f"policy {spec.text!r}: {error}", hint=takes) from None

@@ -3,8 +3,30 @@
 from __future__ import annotations
 
 from ctxctl.model.block import Block
+from ctxctl.trace.atoms import kinds_by_line
 
 LINE = 200
+
+MARK = "[summary]"
+SUMMARIES = (MARK, "[摘要]")
+"""How texts start that stand for something longer; summaries do not nest (requirement C9)."""
+
+CLEARED, SAME = "[cleared: ", "[same as "
+PLACEHOLDERS = (CLEARED, SAME, "[Old tool result content cleared]")
+"""How texts start that stand for a block whose content went: our own, what Claude Code writes, and what stands for a
+near duplicate."""
+
+EXTRACT = 800
+"""Characters of an extract at most: the 200 tokens of key findings of requirement C4."""
+SHARE = 4
+"""An extract has at most one part in so many of the text."""
+SHORT = 120
+"""Characters that an extract may have of any text."""
+SCANNED = 25
+"""Lines of a text that are weighed, from its beginning and from its end; between them those with a sign of failure."""
+SIGNS = ("rror", "xception", "arning", "ailed", "FAIL")
+WORTH = {"error": 4, "path": 2, "identifier": 1, "number": 1}
+"""What a line is worth by the kinds of words in it, each kind once: errors first, then what can be looked up again."""
 
 
 def first_line(text: str, most: int = LINE) -> str:
@@ -15,8 +37,61 @@ def first_line(text: str, most: int = LINE) -> str:
     return ""
 
 
+def is_placeholder(text: str) -> bool:
+    """Whether a text stands for a block whose content went."""
+    return text.startswith(PLACEHOLDERS)
+
+
+def is_summary(text: str) -> bool:
+    """Whether a text is marked as a summary."""
+    return text.startswith(SUMMARIES)
+
+
 def placeholder(block: Block, tokens: int) -> str:
-    """What stands for a tool result that was cleared: tool, target and size, so that it can be asked for again."""
+    """What stands for a tool result that was cleared: tool, target and size, so that it can be asked for again. One
+    that is a placeholder already stays as it is."""
+    if is_placeholder(block.text):
+        return block.text
     name = block.tool_name or "tool"
     target = f" {block.target}" if block.target else ""
-    return f"[cleared: {name}{target}, {tokens:,} tokens]"
+    return f"{CLEARED}{name}{target}, {tokens:,} tokens]"
+
+
+def extract(block: Block, text: str | None = None, most: int = EXTRACT) -> str:
+    """A marked summary of a block in its own words: turn, kind and tool, the first line, then the lines that hold most
+    of what can be needed again, in their order, and how many were left out.
+
+    text: what stands in the window for the block, its own text where None. At most `most` characters, and a quarter of
+    the text or a short line. What is marked as a summary, is a placeholder, or would not get shorter stays as it is.
+    """
+    text = block.text if text is None else text
+    if is_summary(text) or is_placeholder(text):
+        return text
+    lines = [stripped for line in text.split("\n") if (stripped := line.strip())]
+    if not lines:
+        return text
+    what = block.kind if block.tool_name is None else f"{block.kind} {block.tool_name}"
+    target = f" {block.target}" if block.target else ""
+    room = min(most, max(len(text) // SHARE, SHORT))
+    heading = f"{MARK} turn {block.turn}, {what}{target}: "[:most]
+    shown = lines[0][: max(0, min(LINE, room - len(heading)))]
+    room -= len(heading) + len(shown)
+    last = len(lines) - SCANNED
+    span = [at for at in range(1, len(lines)) if at < SCANNED or at >= last or any(s in lines[at] for s in SIGNS)]
+    seen = {lines[0]}
+    kept: list[int] = []
+    kinds = kinds_by_line([lines[at][: 2 * LINE] for at in span])
+    worth = {at: sum(WORTH[k] for k in of if k in WORTH) for at, of in zip(span, kinds, strict=True) if of}
+    for at in sorted(worth, key=lambda i: (-worth[i], i)):
+        line = lines[at]
+        if len(line) + 1 > room or line in seen:
+            continue
+        seen.add(line)
+        kept.append(at)
+        room -= len(line) + 1
+    parts = [heading + shown, *(lines[at] for at in sorted(kept))]
+    left = len(lines) - len(parts)
+    if left and room > 0 and len(tail := f"({left:,} more lines)") + 1 <= room:
+        parts.append(tail)
+    made = "\n".join(parts).rstrip()
+    return made if len(made) < len(text) else text

@@ -7,10 +7,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from math import floor
 
-from ctxctl.eviction import policy_of
 from ctxctl.eviction.base import Policy, Setting, roughly
 from ctxctl.eviction.options import EvictionOptions
-from ctxctl.eviction.specs import Spec
+from ctxctl.eviction.specs import Spec, policy_of
 from ctxctl.manager.ledger import Ledger
 from ctxctl.manager.options import ManagerOptions
 from ctxctl.model.edits import Drop, Edits
@@ -71,10 +70,11 @@ class ContextWindowManager:
         )
         self._tokens: Sequence[int] = source.tokens
         self._arrived = self.window.overhead
-        self._floor_said = False
+        self._floor_said = 0
         self._edits = NOTHING
         self._freed = 0
         self._credits: deque[tuple[int, Sequence[tuple[int, int]]]] = deque()
+        self._came: set[int] = set()
 
     @property
     def turn(self) -> int:
@@ -87,6 +87,7 @@ class ContextWindowManager:
         """A block of the trace, or one that was just added, comes into the window."""
         window, policy = self.window, self.policy
         tokens = self._tokens[number]
+        self._came.add(number)
         window.enter(number, tokens)
         change = policy.record(window, number)
         if change is not None:
@@ -147,10 +148,15 @@ class ContextWindowManager:
             reasons = (*reasons, f"utilization {utilization:.2f}")
             if evicted:
                 edits = _joined(edits, evicted)
-        elif action not in ("none", "evaluate") and not policy.ranks:
-            action = "act" if edits else "none"
+        elif not policy.ranks:
+            if policy.limit is not None:
+                floor_, causes = self._floor(policy.limit)
+            kept = action == "evaluate" or floor_ is not None
+            action = "act" if edits else action if kept else "none"
         elif edits and action in ("none", "evaluate"):
             action = "act"
+        if floor_ is not None:
+            reasons = (*reasons, *self._too_large(self.size if policy.limit is None else policy.limit))
         reading = self.monitor.update(
             window.tokens,
             added=self._arrived,
@@ -179,8 +185,7 @@ class ContextWindowManager:
         """
         window = self.window
         if prompt is not None:
-            window.overhead += prompt - window.tokens
-            window.tokens = prompt
+            window.settle(prompt)
         now = window.turn
         if self._ledger is not None:
             credits = self._ledger.credits(text, calls)
@@ -222,11 +227,13 @@ class ContextWindowManager:
         )
 
     def restore(self, unit: int) -> int:
-        """A unit that was evicted or replaced comes in again as it was, at the end of the window; returns its
-        tokens."""
+        """A unit that was evicted or replaced comes in again as it was, at the end of the window; returns its tokens.
+        Blocks of it that are yet to come, or that the client took back, stay away."""
         window = self.window
         came = 0
         for number in window.units[unit].blocks:
+            if number not in self._came:
+                continue
             if number in window.entries:
                 if not window.entries[number].replaced:
                     continue
@@ -238,13 +245,14 @@ class ContextWindowManager:
 
     def leave(self, numbers: Sequence[int]) -> int:
         """The client itself took blocks back (a rewind); returns their tokens."""
+        self._came.difference_update(numbers)
         return sum(self.window.drop(b) for b in numbers if b in self.window.entries)
 
     # deciding
 
     def _action(self, utilization: float) -> str:
         if utilization >= self.trigger:
-            if utilization >= self.options.emergency:
+            if utilization >= max(self.options.emergency, self.thresholds.red):
                 return "emergency"
             return "forced" if utilization >= self.thresholds.red else "act"
         return "evaluate" if utilization >= self.thresholds.yellow else "none"
@@ -272,14 +280,17 @@ class ContextWindowManager:
     def _drops(self, ranked: tuple[float, tuple[int, ...]], *, explain: bool) -> list[Drop]:
         window, policy = self.window, self.policy
         score, group = ranked
+        parts = None
+        if explain:  # of the member whose score is the group's
+            parts = max((policy.parts(window, unit) for unit in group), key=lambda p: sum(p.values()))
         return [
             Drop(
                 unit,
                 tuple(window.present(unit)),
                 window.resident[unit],
-                policy.name,
+                policy.reason or policy.name,
                 score,
-                policy.parts(window, unit) if explain else None,
+                parts,
             )
             for unit in group
         ]
@@ -293,8 +304,8 @@ class ContextWindowManager:
         merged = self.policy.merge(window, window.protected())
         if merged:
             window.apply(merged)
-        left = window.tokens - target
-        drops: list[Drop] = []
+        drops = window.spare(window.tokens - target)
+        left = window.tokens - target - sum(drop.tokens for drop in drops)
         if left > 0:
             for ranked in self._ranked(window.protected()):
                 for drop in self._drops(ranked, explain=self.explain):
@@ -302,15 +313,25 @@ class ContextWindowManager:
                     left -= drop.tokens
                 if left <= 0:
                     break
-            window.apply(Edits(drops))
-        edits = _joined(merged, Edits(drops))
-        if left <= 0:
-            self._floor_said = False
-            return edits, None, ()
-        if self._floor_said:
-            return edits, None, ()
-        self._floor_said = True
-        return edits, window.tokens, self.causes()
+        window.apply(Edits(drops))
+        return (_joined(merged, Edits(drops)), *self._floor(target))
+
+    def _floor(self, target: float) -> tuple[int | None, tuple[tuple[str, int], ...]]:
+        """What stays above a target and what holds it. It is said once, and once more when it passes the window."""
+        tokens = self.window.tokens
+        missed = 0 if tokens <= target else 1 if tokens <= self.size else 2
+        said, self._floor_said = self._floor_said, max(missed, self._floor_said if missed else 0)
+        return (tokens, self.causes()) if missed > said else (None, ())
+
+    def _too_large(self, limit: float) -> list[str]:
+        """Units that stay although nothing else would fit beside them."""
+        window = self.window
+        sizes = [(u, window.resident.get(u, 0)) for u in sorted(window.protected())] + list(window.fixed.items())
+        return [
+            f"block {window.units[u].id} of {tokens:,} tokens is larger than the limit of {limit:,.0f}"
+            for u, tokens in sizes
+            if tokens > limit
+        ]
 
     def causes(self) -> tuple[tuple[str, int], ...]:
         """What can't leave now, and its tokens, the largest first."""
@@ -329,6 +350,7 @@ class ContextWindowManager:
                     else "current exchange"
                 )
                 found[reason] = found.get(reason, 0) + window.resident[unit]
+        found["summaries and stand-ins"] = sum(e.tokens for number, e in window.entries.items() if number < 0)
         return tuple(sorted(((k, v) for k, v in found.items() if v), key=lambda item: -item[1]))
 
 
@@ -337,9 +359,10 @@ def _joined(one: Edits, other: Edits) -> Edits:
         return other
     if not other:
         return one
+    later = {b for drop in other.drops for b in drop.blocks} | {change.block for change in other.replaces}
     return Edits(
         (*one.drops, *other.drops),
-        (*one.replaces, *other.replaces),
+        (*(change for change in one.replaces if change.block not in later), *other.replaces),
         (*one.inserts, *other.inserts),
         (*one.helper, *other.helper),
         one.reason or other.reason,

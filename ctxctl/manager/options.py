@@ -13,5 +13,5 @@ class ManagerOptions:
     """When the manager acts beyond the pressure levels."""
 
     emergency: Annotated[
-        float, Meta(gt=0, le=1, description="utilization from which on everything is tried; not below red")
+        float, Meta(gt=0, le=1, description="utilization from which on everything is tried; red where that is higher")
     ] = 0.95

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Drop:
+class Drop(NamedTuple):  # a tuple, as Replace is: long sessions make them by the ten thousand
     """Blocks of one unit leave. score and parts: of a policy that ranks (requirement E10)."""
 
     unit: int
@@ -18,8 +18,7 @@ class Drop:
     parts: Mapping[str, float] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Replace:
+class Replace(NamedTuple):
     """A block's content becomes `text` of `tokens` tokens. text None: it is not known (a model would write it), so that
     nothing of what it held is taken to survive."""
 
@@ -53,4 +52,4 @@ class Edits:
     reason: str = ""
 
     def __bool__(self) -> bool:
-        return bool(self.drops or self.replaces or self.inserts)
+        return bool(self.drops or self.replaces or self.inserts or self.helper)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ctxctl.model.block import Block, Source
-from ctxctl.model.edits import Edits
+from ctxctl.model.edits import Drop, Edits
 from ctxctl.model.unit import Unit
+
+BOUND_KINDS = frozenset(("thinking", "tool_call", "tool_result"))
+"""Kinds of units that a response binds while its reasoning is."""
 
 
 class _Prefix:
@@ -43,8 +47,7 @@ class _Prefix:
         return total
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):  # a tuple: one is made whenever a block comes in
     """One resident block. number: of the block, negative for what the engine itself put in. place: in the order of the
     window. text: what stands there instead of the block's own, None while it is that; replaced: whether one does."""
 
@@ -62,6 +65,7 @@ class Window:
     that are in no block. tokens: overhead and all resident blocks. turn: the next call. exchange: the current one.
     references, used: per unit, how often turns used it lately and when last; a policy reads them. time: of the next
     call, seconds since 1970; last_time: of the one before; prompt, output: tokens of the last request and its answer.
+    stand_ins: made blocks that stood for a block which came in again since, oldest first.
     """
 
     def __init__(
@@ -89,6 +93,9 @@ class Window:
         self.asked: set[int] = set()
         self.thinking: set[int] = set()
         self.made: list[Block] = []
+        self.stand_ins: dict[int, int] = {}
+        self._responses: dict[str, dict[int, None]] = {}
+        self._anchored: set[str] = set()
         self._prefix = _Prefix()
         self._changed: int | None = None
 
@@ -110,27 +117,40 @@ class Window:
         home = self.unit_of[number]
         unit = self.units[home]
         if unit.pinned is not None:
-            self.fixed[home] = self.fixed.get(home, 0) + tokens
+            # a call may get pinned by its result
+            self.fixed[home] = self.fixed.get(home, 0) + self.resident.pop(home, 0) + tokens
         else:
             self.resident[home] = self.resident.get(home, 0) + tokens
         self.entered[home] = self.turn
         kind = self.blocks[number].kind
+        if unit.response is not None and (kind == "thinking" or kind == "tool_call" or unit.pinned is not None):
+            self._join(unit)
         if kind == "tool_call":
             self.pending.add(home)
         elif kind == "user_message":
             if self.blocks[number].exchange > self.exchange:
                 self.exchange = self.blocks[number].exchange
                 self.asked.clear()
-            self.asked.add(home)
+            if self.blocks[number].exchange == self.exchange:  # an older one may come in again
+                self.asked.add(home)
         elif kind == "thinking":
             self.thinking.add(home)
         elif kind in ("tool_result", "image", "document"):
             self.pending.discard(home)
             self.fresh.add(home)
 
+    def _join(self, unit: Unit) -> None:
+        """Reasoning and calls of one response know of each other, and of a pinned one among them."""
+        response = unit.response
+        if response is not None and unit.kind in BOUND_KINDS:
+            self._responses.setdefault(response, {})[unit.number] = None
+            if unit.pinned is not None:
+                self._anchored.add(response)
+
     def drop(self, number: int) -> int:
         """A block leaves; returns its tokens."""
         entry = self.entries.pop(number)
+        self.stand_ins.pop(number, None)
         self._touch(entry.place)
         self._prefix.add(entry.place, -entry.tokens)
         self.tokens -= entry.tokens
@@ -166,6 +186,7 @@ class Window:
             Block(f"made.{-made}", block.kind, block.role, entry.text or "", self.turn, block.exchange, block.source)
         )
         self.entries[made] = Entry(made, entry.place, entry.tokens, True, entry.text)
+        self.stand_ins[made] = number
         self._resize(number, -entry.tokens)
 
     def _resize(self, number: int, tokens: int) -> None:
@@ -197,36 +218,65 @@ class Window:
             return min(last_prompt, self.tokens)
         return max(0, min(last_prompt, self.tokens_before(changed)))
 
+    def held(self, unit: int) -> bool:
+        """Whether a unit may not leave now for a reason of its own: a call without a result, a result that no call has
+        answered yet, or the message of the current exchange."""
+        return unit in self.fresh or unit in self.pending or unit in self.asked
+
     def protected(self) -> set[int]:
         """Units that may not leave now beside the pinned ones (requirement E8): the message of the current exchange,
         calls without a result, results that no call has answered yet, and what is bound to one of them."""
         held = self.pending | self.fresh | self.asked
         if self.thinking:
-            for group in self.bound():
-                if not held.isdisjoint(group):
-                    held.update(group)
+            for unit in tuple(held):
+                held.update(self.together(unit))
+            for response in self._anchored:
+                held.update(self._open(response))
         return held
 
+    def together(self, unit: int) -> tuple[int, ...]:
+        """The resident units that leave only together with a unit, itself among them: reasoning of the open tool loop
+        and the calls of its response (requirement E11)."""
+        response = self.units[unit].response
+        if response is None or not self.thinking or unit not in self._responses.get(response, ()):
+            return (unit,)
+        return self._open(response) or (unit,)
+
+    def anchored(self, unit: int) -> bool:
+        """Whether a unit is reasoning or a call that is bound to a pinned call."""
+        response = self.units[unit].response
+        return response in self._anchored and unit in self._open(response or "")
+
+    def _open(self, response: str) -> tuple[int, ...]:
+        """Resident reasoning and calls of a response while they are bound; empty once the exchange is over."""
+        there = tuple(u for u in self._responses.get(response, ()) if u in self.resident)
+        thinking, exchange = self.thinking, self.exchange
+        return there if any(u in thinking and self.units[u].exchange == exchange for u in there) else ()
+
     def bound(self) -> list[tuple[int, ...]]:
-        """Groups of units that leave only together: reasoning of the open tool loop with the calls of its response
-        (requirement E11)."""
-        groups: dict[str, list[int]] = {}
-        open_ = {
-            self.units[u].response
-            for u in self.thinking
-            if self.units[u].exchange == self.exchange and u in self.resident
-        }
-        open_.discard(None)
-        if open_:
-            for u in self.resident:
-                response = self.units[u].response
-                if response in open_ and self.units[u].kind in ("thinking", "tool_call", "tool_result"):
-                    groups.setdefault(response or "", []).append(u)
-        return [tuple(group) for group in groups.values() if len(group) > 1]
+        """All groups of units that leave only together, by the first of each."""
+        groups: dict[tuple[int, ...], None] = {}
+        for unit in sorted(self.thinking):
+            group = self.together(unit)
+            if len(group) > 1:
+                groups[group] = None
+        return list(groups)
 
     def present(self, unit: int) -> Iterator[int]:
         """The resident blocks of a unit."""
         return (b for b in self.units[unit].blocks if b in self.entries)
+
+    def spare(self, tokens: float) -> list[Drop]:
+        """What stood for blocks that came in again since, the oldest first, until so many tokens are free: worth least
+        of all that is there."""
+        drops: list[Drop] = []
+        for made, number in self.stand_ins.items():
+            if tokens <= 0:
+                break
+            size = self.entries[made].tokens
+            drops.append(Drop(self.unit_of[number], (made,), size, "stood for what came in again"))
+            tokens -= size
+        return drops
 
     def apply(self, edits: Edits) -> tuple[int, int]:
         """Carry out edits; returns the tokens that left, and those by which content shrank."""
@@ -238,6 +288,21 @@ class Window:
             self.insert(new.kind, new.role, new.text, new.tokens)
             shrunk -= new.tokens
         return dropped, shrunk
+
+    def grow(self, tokens: int) -> int:
+        """The recorded prompt grew, or shrank, by tokens of no known block: the overhead takes it. What shrank is no
+        more than what no policy evicts, the overhead and what is pinned. Returns by how many it changed."""
+        changed = max(tokens, -max(0, self.overhead + sum(self.fixed.values())))
+        self.overhead += changed
+        self.tokens += changed
+        return changed
+
+    def settle(self, prompt: int) -> int:
+        """The provider reported so many tokens: the difference is put down to the overhead; returns it."""
+        difference = prompt - self.tokens
+        self.overhead += difference
+        self.tokens = prompt
+        return difference
 
     def check(self) -> None:
         """Raise AssertionError unless every sum is the sum of its parts."""

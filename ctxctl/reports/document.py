@@ -21,21 +21,23 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table. flexible: may be cut short when the terminal is narrow."""
+    """A column of a table. flexible: may be cut short when the terminal is narrow, or wrapped where it is prose."""
 
     title: str
     align: Align = "left"
     flexible: bool = False
+    prose: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of text. note: a line below."""
+    """Rows of text. note: a line below. dimmed: numbers of rows that matter less."""
 
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
+    dimmed: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything that people read of a result; machines get its data."""
+    """Everything that people read of a result; machines get its data. meaning: what it says in plain words."""
 
     kind: str
     title: str
@@ -81,3 +83,4 @@ class Report:
     series: tuple[Series, ...] = ()
     findings: tuple[Finding, ...] = ()
     next_steps: tuple[str, ...] = ()
+    meaning: tuple[str, ...] = ()

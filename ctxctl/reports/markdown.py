@@ -32,6 +32,11 @@ def _report(report: Report) -> Iterator[str]:
     for table in report.tables:
         if table.rows:
             yield from _table(table)
+    if report.meaning:
+        yield "## What this means"
+        yield ""
+        yield from (f"- {_text(line)}" for line in report.meaning)
+        yield ""
     if report.findings:
         yield "## Findings"
         yield ""

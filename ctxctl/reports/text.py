@@ -67,6 +67,10 @@ class _Renderer:
         for table in report.tables:
             if table.rows:
                 self.table(table)
+        if report.meaning:
+            self.heading("What this means")
+            for line in report.meaning:
+                self.bullet("-", Text(self.clean(line)))
         self.findings(report.findings)
         if report.next_steps:
             self.heading("What to do next")
@@ -122,9 +126,18 @@ class _Renderer:
             excess -= widths[last] + 2
         for i in shown:
             column = table.columns[i]
-            grid.add_column(escape(column.title), justify=column.align, no_wrap=True, overflow="crop", width=widths[i])
-        for row in rows:
-            grid.add_row("", *(Text(self.middle(row[i], widths[i])) for i in shown))
+            fold = column.prose
+            grid.add_column(
+                escape(column.title),
+                justify=column.align,
+                no_wrap=not fold,
+                overflow="fold" if fold else "crop",
+                width=widths[i],
+            )
+        for number, row in enumerate(rows):
+            style = "dim" if number in table.dimmed else ""
+            cells = (row[i] if table.columns[i].prose else self.middle(row[i], widths[i]) for i in shown)
+            grid.add_row("", *(Text(cell, style=style) for cell in cells))
         self.console.print(grid)
         if table.note:
             self.console.print(Text(f"  {self.clean(table.note)}", style="dim"))

@@ -12,6 +12,7 @@ from ctxctl.budgets.options import BudgetOptions
 from ctxctl.compaction.options import CompactionOptions
 from ctxctl.eviction.options import EvictionOptions
 from ctxctl.health.options import HealthOptions
+from ctxctl.manager.options import ManagerOptions
 from ctxctl.pressure.options import PressureOptions, PressureThresholds
 from ctxctl.state.options import StateOptions
 
@@ -26,6 +27,7 @@ class Settings:
     ] = None
     pressure_thresholds: PressureThresholds = field(default_factory=PressureThresholds)
     pressure: PressureOptions = field(default_factory=PressureOptions)
+    manager: ManagerOptions = field(default_factory=ManagerOptions)
     eviction: EvictionOptions = field(default_factory=EvictionOptions)
     compaction: CompactionOptions = field(default_factory=CompactionOptions)
     budget: BudgetOptions = field(default_factory=BudgetOptions)

@@ -28,7 +28,9 @@ def replay(trace: Trace, manager: ContextWindowManager, options: ReplayOptions |
     policy, window = manager.policy, manager.window
     policy.prepare(trace)
     residence = Residence(trace, window)
-    foreign = {b for cut in trace.recorded.values() for b in cut.summary} if policy.name != "recorded" else set()
+    # the recording holds what it fetched again itself, and its prompts are known
+    own = policy.name == "recorded"
+    foreign = set() if own else {b for cut in trace.recorded.values() for b in cut.summary}
     prompts: list[int] = []
     cached: list[int] = []
     outputs: list[int] = []
@@ -39,15 +41,15 @@ def replay(trace: Trace, manager: ContextWindowManager, options: ReplayOptions |
     evictions = evicted_tokens = compactions = compacted = edits = overflows = came = taken_back = refetched_before = 0
     floor: Floor | None = None
     last_time: float | None = None
-    sent = 0
+    sent = drift = 0
+    last = trace.turns[-1] if trace.turns else None
     for turn in trace.turns:
         if turn.leaving:
             taken_back += manager.leave(turn.leaving)
             residence.gone(turn.leaving)
         window.time = turn.time
         if turn.unseen:
-            window.overhead += turn.unseen
-            window.tokens += turn.unseen
+            drift += window.grow(turn.unseen) - turn.unseen
         arrivals = [b for b in turn.arrivals if b not in foreign] if foreign else turn.arrivals
         for block in arrivals:
             manager.enter(block)
@@ -67,6 +69,8 @@ def replay(trace: Trace, manager: ContextWindowManager, options: ReplayOptions |
                 evicted += [(turn.index, d) for d in decision.edits.drops]
         if decision.floor is not None and floor is None and decision.floor > manager.size:
             floor = Floor(turn.index, decision.floor, decision.causes)
+        if own and turn.prompt is not None:
+            drift += window.settle(turn.prompt)
         prompt = window.tokens
         prefix = window.stable_prefix(sent)
         if decision.edits:
@@ -85,7 +89,7 @@ def replay(trace: Trace, manager: ContextWindowManager, options: ReplayOptions |
         missed = residence.judge(turn)
         manager.turn_end(credits=turn.credits, output=turn.output)
         again = 0
-        if options.refetch:
+        if options.refetch and not own and turn is not last:  # after the last call nothing is sent any more
             for unit in missed.units:
                 again += manager.restore(unit)
                 residence.restored(unit)
@@ -106,7 +110,7 @@ def replay(trace: Trace, manager: ContextWindowManager, options: ReplayOptions |
                 )
             )
     window.check()
-    start = trace.overhead + sum(t.unseen for t in trace.turns)
+    start = trace.overhead + sum(t.unseen for t in trace.turns) + drift
     expected = start + came + refetched_before - evicted_tokens - compacted - taken_back
     if expected != window.tokens:
         raise AssertionError(f"{policy.name}: {window.tokens} tokens are resident, the flows leave {expected}")

@@ -64,11 +64,18 @@ class Residence:
                 there[a] -= 1
 
     def edited(self, edits: Edits) -> None:
-        """The manager changed the window."""
+        """The manager changed the window.
+
+        What it reports may be older than the window is: a block that was cut down as it came in can have left since,
+        and one that left can have come in again. So the window says what is there.
+        """
+        entries = self._window.entries
         for drop in edits.drops:
-            self.gone(drop.blocks)
+            self.gone(b for b in drop.blocks if b not in entries)
         for change in edits.replaces:
-            self._hold(change.block, self._of(change.text))
+            entry = entries.get(change.block)
+            if entry is not None and entry.replaced:
+                self._hold(change.block, self._of(entry.text))
         self._sync()
 
     def _sync(self) -> None:
@@ -119,4 +126,7 @@ class Residence:
     def restored(self, unit: int) -> None:
         """A unit came in again as it was; what had replaced it still stands, and holds nothing more."""
         self._sync()
-        self.arrived(b for b in self._trace.units[unit].blocks if self._held.get(b) is not self._atoms[b])
+        entries = self._window.entries
+        self.arrived(
+            b for b in self._trace.units[unit].blocks if b in entries and self._held.get(b) is not self._atoms[b]
+        )

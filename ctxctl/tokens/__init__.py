@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ctxctl.tokens.calibrated import Calibration, calibrate
     from ctxctl.tokens.engines import AdaptiveEngine, Engine, clean, count, engine
-    from ctxctl.tokens.estimate import TEXT_CLASSES, UNKNOWN, Family, family_for, text_class
+    from ctxctl.tokens.estimate import TEXT_CLASSES, UNKNOWN, Family, counter_for, family_for, text_class
     from ctxctl.tokens.media import document_tokens, image_tokens
     from ctxctl.tokens.vocabulary import ENCODINGS, encoding
 
@@ -30,6 +30,7 @@ __all__ = [
     "calibrate",
     "clean",
     "count",
+    "counter_for",
     "document_tokens",
     "encoding",
     "engine",
@@ -41,7 +42,7 @@ __all__ = [
 _MODULES = {
     "calibrated": ("Calibration", "calibrate"),
     "engines": ("AdaptiveEngine", "Engine", "clean", "count", "engine"),
-    "estimate": ("TEXT_CLASSES", "UNKNOWN", "Family", "family_for", "text_class"),
+    "estimate": ("TEXT_CLASSES", "UNKNOWN", "Family", "counter_for", "family_for", "text_class"),
     "media": ("document_tokens", "image_tokens"),
     "vocabulary": ("ENCODINGS", "encoding"),
 }

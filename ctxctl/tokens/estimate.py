@@ -19,6 +19,7 @@ were set once, for Claude on blocks of 500 to 4,000 characters that were held ou
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -155,3 +156,19 @@ def _claude(name: str) -> Family:
     if version is None:
         return _CLAUDE
     return _CLAUDE_V47 if (int(version[1]), int(version[2] or 0)) >= (4, 7) else _CLAUDE_V3
+
+
+def counter_for(model: str | None, encoding: str, ratio: float = 1.0) -> Callable[[str, str], int]:
+    """Counts single texts of some kind as a whole transcript was: in an encoding, with the factors of a model's family
+    and the ratio of a calibration."""
+    from ctxctl.tokens.engines import engine
+
+    factors = family_for(model).factors
+    counting = engine(encoding)
+
+    def count(text: str, kind: str) -> int:
+        if not text:
+            return 0
+        return max(1, round(counting.count([text])[0] * factors[text_class(kind, text)] * ratio))
+
+    return count

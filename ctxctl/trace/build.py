@@ -83,24 +83,35 @@ def _trace(transcript: Transcript, everything: list[Block], tally: Tally, pinned
     estimates = [curve.estimates[b] + (frame if tally.flags[b] & NEW_MESSAGE else 0) for b in chosen]
     first = min((enters(b) for b in blocks), default=1)
     calls = {u.turn: u for u in transcript.usage if u.thread == transcript.main}
-    last = max([t for t in calls if t >= first] + [b.turn for b in blocks if b.kind in ANSWER_KINDS], default=first)
+    answered = [b.turn for b in blocks if b.kind in ANSWER_KINDS and b.role == "assistant"]
+    if transcript.conversations:  # the calls of the others are none of this one
+        calls = {t: u for t, u in calls.items() if t <= max(answered, default=0)}
+    last = max([t for t in calls if t >= first] + answered, default=first - 1)
     count = last - first + 1  # calls; what would enter after the last one waits in the window and is not sent
     entered = [enters(b) - first + 1 for b in blocks]
+    leaving = _leaving(transcript, where, entered, first)
+    recorded = _recorded(transcript, where, blocks, entered, first)
+    away: set[int] = set()
+    for turn in sorted(leaving):
+        unread = {b for b in leaving[turn] if entered[b] >= turn}
+        for b in unread:  # taken back before any call read it
+            entered[b] = count + 1
+        leaving[turn] = tuple(b for b in leaving[turn] if b not in unread and b not in away)
+        away.update(leaving[turn])
     arrivals: list[list[int]] = [[] for _ in range(count)]
     for number, turn in enumerate(entered):
         if turn <= count:
             arrivals[turn - 1].append(number)
     usages = [calls.get(first + k) for k in range(count)]
     prompts = [_prompt(u, transcript.context_has_answer) for u in usages]
-    cuts = {c.turn - first + 1 for c in transcript.compactions}
-    tokens, overhead, unseen = anchor(arrivals, estimates, prompts, frozenset(cuts))
+    cuts = frozenset(c.turn - first + 1 for c in transcript.compactions if c.kind != "rollback")
+    tokens, overhead, unseen = anchor(arrivals, estimates, prompts, cuts, leaving)
     grouper = Grouper()
     for block, size, turn in zip(blocks, tokens, entered, strict=True):
         grouper.add(block, size, turn, pinned(block))
     shifted = [b if first == 1 else _shift(b, first) for b in blocks]
-    found = find_references(shifted, entered, grouper.unit_of, grouper.units)
-    leaving = _leaving(transcript, where, entered, first)
-    recorded = _recorded(transcript, where, blocks, entered, first)
+    foreign = frozenset(b for cut in recorded.values() for b in cut.summary)
+    found = find_references(shifted, entered, grouper.unit_of, grouper.units, leaving, foreign)
     turns = [
         _turn(k + 1, arrivals[k], leaving.get(k + 1, ()), unseen[k], usages[k], prompts[k], found) for k in range(count)
     ]

@@ -8,13 +8,24 @@ with a.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from math import log
 
 from ctxctl.model.block import Block
 from ctxctl.model.unit import Reference, Unit
-from ctxctl.trace.atoms import HEADLINE, LONGEST_LINE, PRECISION, fenced_command, key_of, kind_of, lines, words
+from ctxctl.trace.atoms import (
+    HEADLINE,
+    LONGEST_LINE,
+    PRECISION,
+    call_text,
+    fenced_command,
+    key_of,
+    kind_of,
+    lines,
+    words,
+)
 
 WRITTEN = frozenset(("assistant", "tool_call"))
 """What of an answer uses earlier text; reasoning is not sent back and may only weigh what it does not use."""
@@ -34,13 +45,23 @@ class Found:
 
 
 def find_references(
-    blocks: Sequence[Block], enters: Sequence[int], unit_of: Sequence[int], units: Sequence[Unit]
+    blocks: Sequence[Block],
+    enters: Sequence[int],
+    unit_of: Sequence[int],
+    units: Sequence[Unit],
+    leaving: Mapping[int, Sequence[int]] | None = None,
+    foreign: frozenset[int] = frozenset(),
 ) -> Found:
-    """All references of a transcript's main thread, in one pass over its texts."""
+    """All references of a transcript's main thread, in one pass over its texts.
+
+    enters: the call that reads each block first. leaving: blocks that the client itself took back before a call.
+    foreign: blocks that came in for the agent's own compactions, so that no other policy would have seen them. Neither
+    provides anything.
+    """
     outputs, keys = _written(blocks)
     numbers: dict[str, int] = {}
     for atoms in outputs.values():
-        for atom in atoms:
+        for atom in sorted(atoms):  # the order of a set differs between processes
             numbers.setdefault(atom, len(numbers))
     names = list(numbers)
     wanted = numbers.keys()
@@ -50,7 +71,7 @@ def find_references(
     pinned = bytearray(count)
     held: list[list[int]] = []
     for number, block in enumerate(blocks):
-        text = block.text
+        text = call_text(block.text) if block.kind == "tool_call" else block.text
         found = words(text) & wanted
         if any_line and len(text) >= 24:
             found |= lines(text) & wanted
@@ -65,7 +86,8 @@ def find_references(
                 pinned[a] = 1
     total = len(blocks)
     usable = bytearray(int(not pinned[a] and df[a] * 2 <= max(total, 2)) for a in range(count))
-    return _link(blocks, enters, unit_of, units, outputs, names, numbers, held, df, usable)
+    providers = _Providers(unit_of, units, held, foreign, leaving or {})
+    return _link(blocks, enters, providers, outputs, names, numbers, df, usable)
 
 
 def _written(blocks: Sequence[Block]) -> tuple[dict[int, dict[str, str]], dict[int, str]]:
@@ -85,11 +107,12 @@ def _written(blocks: Sequence[Block]) -> tuple[dict[int, dict[str, str]], dict[i
         if block.kind not in WRITTEN:
             continue
         atoms = outputs.setdefault(block.turn, {})
-        for word in words(block.text):
+        text = call_text(block.text) if block.kind == "tool_call" else block.text
+        for word in words(text):
             kind = kind_of(word)
             if kind is not None:
                 atoms[word] = kind
-        for line in lines(block.text):
+        for line in lines(text):
             atoms[line] = "line"
         key = key_of(block.text) if block.kind == "tool_call" else fenced_command(block.text)
         if key is not None:
@@ -103,22 +126,79 @@ def _written(blocks: Sequence[Block]) -> tuple[dict[int, dict[str, str]], dict[i
     return outputs, keys
 
 
+class _Providers:
+    """Of each atom the smallest and the newest unit that hold it and may leave, as blocks come and go; fixed: atoms
+    that a pinned block held so far."""
+
+    def __init__(
+        self,
+        unit_of: Sequence[int],
+        units: Sequence[Unit],
+        held: Sequence[Sequence[int]],
+        foreign: frozenset[int],
+        leaving: Mapping[int, Sequence[int]],
+    ) -> None:
+        self.held = held
+        self.smallest: dict[int, int] = {}
+        self.newest: dict[int, int] = {}
+        self.fixed: set[int] = set()
+        self._unit_of, self._units, self._foreign = unit_of, units, foreign
+        self.leaving = sorted(leaving.items(), reverse=True)
+        self._gone: set[int] = set()
+        # of atoms that some block takes away with it, all holders: (tokens of the unit, when, block), smallest first
+        self._all: dict[int, list[tuple[int, int, int]]] = {
+            a: [] for blocks in leaving.values() for b in blocks for a in held[b]
+        }
+        self._order: dict[int, list[int]] = {a: [] for a in self._all}
+
+    def come(self, block: int, when: int) -> None:
+        """A block came in."""
+        home = self._unit_of[block]
+        unit = self._units[home]
+        if unit.pinned is not None:
+            self.fixed.update(self.held[block])
+            return
+        if block in self._foreign:
+            return
+        smallest, newest, units = self.smallest, self.newest, self._units
+        for a in self.held[block]:
+            newest[a] = home
+            if a not in smallest or unit.tokens < units[smallest[a]].tokens:
+                smallest[a] = home
+            if a in self._all:
+                heappush(self._all[a], (unit.tokens, when, block))
+                self._order[a].append(block)
+
+    def leave(self, blocks: Sequence[int]) -> None:
+        """Blocks were taken back."""
+        self._gone.update(blocks)
+        for a in {a for b in blocks for a in self.held[b]}:
+            heap, order = self._all[a], self._order[a]
+            while heap and heap[0][2] in self._gone:
+                heappop(heap)
+            while order and order[-1] in self._gone:
+                order.pop()
+            if not heap:
+                self.smallest.pop(a, None)
+                self.newest.pop(a, None)
+            else:
+                self.smallest[a] = self._unit_of[heap[0][2]]
+                self.newest[a] = self._unit_of[order[-1]]
+
+
 def _link(
     blocks: Sequence[Block],
     enters: Sequence[int],
-    unit_of: Sequence[int],
-    units: Sequence[Unit],
+    providers: _Providers,
     outputs: dict[int, dict[str, str]],
     names: list[str],
     numbers: dict[str, int],
-    held: list[list[int]],
     df: list[int],
     usable: bytearray,
 ) -> Found:
     """Walk through the calls: what each wrote, against what had arrived before it."""
-    count, total = len(names), len(blocks)
-    smallest = [-1] * count
-    newest = [-1] * count
+    count, total, held = len(names), len(blocks), providers.held
+    smallest, newest, fixed, leaving = providers.smallest, providers.newest, providers.fixed, providers.leaving
     seen_df = [0] * count
     said = bytearray(count)
     referred = bytearray(count)
@@ -130,25 +210,25 @@ def _link(
     for turn in sorted(outputs):
         while at < total and enters[order[at]] <= turn:
             number = order[at]
+            while leaving and leaving[-1][0] <= enters[number]:
+                providers.leave(leaving.pop()[1])
             at += 1
-            home = unit_of[number]
-            fixed = units[home].pinned is not None
-            size = units[home].tokens
-            away = fixed or blocks[number].kind == "summary"  # no policy but the agent's own would have seen it
             for a in held[number]:
                 seen_df[a] += 1
-                if away:
-                    continue
-                newest[a] = home
-                if smallest[a] < 0 or size < units[smallest[a]].tokens:
-                    smallest[a] = home
+            providers.come(number, at)
+        while leaving and leaving[-1][0] <= turn:
+            providers.leave(leaving.pop()[1])
         found: list[Reference] = []
         used: dict[int, int] = {}
         for name, kind in sorted(outputs[turn].items()):
             a = numbers[name]
-            if newest[a] >= 0 and kind in HEADLINE and seen_df[a] * 2 <= max(at, 2):
-                used[newest[a]] = used.get(newest[a], 0) + 1
-            if usable[a] and smallest[a] >= 0:
+            home = newest.get(a)
+            if home is None:
+                said[a] = 1
+                continue
+            if kind in HEADLINE and a not in fixed and seen_df[a] * 2 <= max(at, 2):
+                used[home] = used.get(home, 0) + 1
+            if usable[a]:
                 weight = log(1 + total / df[a]) * PRECISION[kind]
                 found.append(Reference(turn, a, kind, weight, smallest[a], not said[a], name[:LONGEST_LINE]))
                 referred[a] = 1
@@ -170,6 +250,7 @@ class Index:
 
     def __init__(self) -> None:
         self._newest: dict[str, int] = {}
+        self._fixed: set[str] = set()
         self._df: dict[str, int] = {}
         self._blocks = 0
         self._keys: dict[str, str] = {}
@@ -178,7 +259,8 @@ class Index:
     def hold(self, block: Block, unit: int, pinned: bool) -> None:
         """A block came in."""
         self._blocks += 1
-        atoms = {w for w in words(block.text) if kind_of(w) in HEADLINE} | lines(block.text)
+        text = call_text(block.text) if block.kind == "tool_call" else block.text
+        atoms = {w for w in words(text) if kind_of(w) in HEADLINE} | lines(text)
         key = None
         if block.kind == "tool_call":
             key = key_of(block.text)
@@ -192,19 +274,21 @@ class Index:
             atoms.add(key)
         for atom in atoms:
             self._df[atom] = self._df.get(atom, 0) + 1
-            if not pinned:
+            if pinned:
+                self._fixed.add(atom)
+            else:
                 self._newest[atom] = unit
 
     def credit(self, texts: Sequence[str], calls: Sequence[str]) -> list[tuple[int, int]]:
         """(unit, times) that an answer uses; calls: `NAME ARGUMENTS` of each."""
         atoms: set[str] = set()
-        for text in (*texts, *calls):
+        for text in (*texts, *map(call_text, calls)):
             atoms |= {w for w in words(text) if kind_of(w) in HEADLINE} | lines(text)
         atoms |= {key for text in calls if (key := key_of(text)) is not None}
         atoms |= {key for text in texts if (key := fenced_command(text)) is not None}
         used: dict[int, int] = {}
         for atom in sorted(atoms):
             unit = self._newest.get(atom)
-            if unit is not None and self._df[atom] * 2 <= max(self._blocks, 2):
+            if unit is not None and atom not in self._fixed and self._df[atom] * 2 <= max(self._blocks, 2):
                 used[unit] = used.get(unit, 0) + 1
         return list(used.items())

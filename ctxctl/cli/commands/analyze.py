@@ -10,9 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from ctxctl.cli import options as opt
-from ctxctl.cli.inputs import Inputs, is_same, resolve
-from ctxctl.cli.io import Progress, Streams, error_text, say, write_file
-from ctxctl.errors import CtxctlError, ExitCode, NotATranscriptError, NothingFoundError, UsageError
+from ctxctl.cli.batch import Done, Skipped, deliver, each, failed_status, inputs_for, tell_skipped
+from ctxctl.cli.inputs import Inputs
+from ctxctl.cli.io import Progress, Streams, say
+from ctxctl.errors import ExitCode
 
 
 class TokensFrom(StrEnum):
@@ -27,14 +28,13 @@ FAIL_ON = ("yellow", "orange", "red", "spike", "damage")
 
 
 @dataclass(frozen=True, slots=True)
-class _Done:
-    """One input and what became of it."""
+class _Measured:
+    """One transcript, its cost at list prices, and the gates that it was held against."""
 
     path: str
-    analysis: Any = None
-    cost: float | None = None
-    error: CtxctlError | None = None
-    gates: tuple[Any, ...] = ()
+    analysis: Any
+    cost: float | None
+    gates: tuple[Any, ...]
 
 
 def analyze(
@@ -101,13 +101,9 @@ def analyze(
         opt.tokens_option(max_peak, "--max-peak"),
     )
     given_window = opt.tokens_option(window, "--window")
-    if output is not None and output.exists() and not force:
-        raise UsageError(f"{output} exists", hint="--force replaces it")
+    inputs = inputs_for(paths, output, force, streams)
     if blocks and form not in (opt.OutputFormat.json, opt.OutputFormat.jsonl):
         streams.note("note: --blocks shows in the JSON only (--json)")
-    inputs = resolve(paths, streams.note)
-    if output is not None and output.exists() and any(is_same(item.path, output) for item in inputs.items):
-        raise UsageError(f"{output} is an input", hint="name another file: a report never replaces a transcript")
     return _Run(inputs, form, streams, gates, given_window, config).go(
         from_, tokens is TokensFrom.reported, subagents, blocks, output, force
     )
@@ -149,83 +145,50 @@ class _Run:
             companions=subagents,
             blocks=blocks,
         )
-        done: list[_Done] = []
-        skipped: list[tuple[str, str]] = []
-        for item in self.inputs.items:
-            outcome = self._one(item.path, options)
-            if item.found and isinstance(outcome.error, (NotATranscriptError, NothingFoundError)):
-                skipped.append((item.path, outcome.error.message if outcome.error else ""))
-                continue
-            done.append(outcome)
-            if outcome.error is not None and not self.inputs.single:
-                say(error_text(outcome.error))
-        return self._finish(done, skipped, options, output, force)
+        done, skipped = each(self.inputs, lambda path: self._one(path, options))
+        tell_skipped(done, skipped, self.streams)
+        good = [d.value for d in done if d.value is not None]
+        self._notes(good)
+        data = self._render(done, skipped, options, to_file=output is not None)
+        deliver(data, output, force, [m.path for m in good], self.streams)
+        return self._status(done)
 
-    def _one(self, path: str, options: Any) -> _Done:
+    def _one(self, path: str, options: Any) -> _Measured:
         from ctxctl.budgets.cost import session_cost
         from ctxctl.pressure.analysis import analyze as measure
         from ctxctl.pressure.gates import check
 
-        try:
-            with Progress(self.streams, path) as progress:
-                analysis = measure(path, self.table, options, progress)
-        except CtxctlError as error:
-            if self.inputs.single:
-                raise
-            return _Done(path, error=error)
+        with Progress(self.streams, path) as progress:
+            analysis = measure(path, self.table, options, progress)
         transcript = analysis.transcript
         g = self.gates
         gates = check(analysis, options.thresholds, g.fail_on, g.max_utilization, g.max_tokens, g.max_peak)
-        return _Done(path, analysis, session_cost(transcript.usage, self.table, transcript.model), None, gates)
+        return _Measured(path, analysis, session_cost(transcript.usage, self.table, transcript.model), gates)
 
-    def _finish(self, done: list[_Done], skipped: list[tuple[str, str]], options: Any, output: Any, force: bool) -> int:
-        good = [d for d in done if d.analysis is not None]
-        if not done:
-            if skipped:
-                self.streams.note(f"files looked at: {len(skipped)} (-v lists them)")
-            raise NothingFoundError("no transcript found", hint="`ctxctl list formats` shows what ctxctl reads")
-        self._notes(good, skipped)
-        data = self._render(done, skipped, options, to_file=output is not None)
-        if output is not None:
-            write_file(
-                output,
-                data if isinstance(data, bytes) else b"".join(data),
-                force=force,
-                modes_of=[d.path for d in good],
-            )
-            self.streams.note(f"wrote {output}")
-        else:
-            self.streams.payload(data)
-        return self._status(done)
-
-    def _status(self, done: list[_Done]) -> int:
-        errors = [d.error for d in done if d.error is not None]
-        if errors:
-            empty = all(isinstance(e, NothingFoundError) for e in errors) and len(errors) == len(done)
-            return ExitCode.NOTHING if empty else ExitCode.INPUT
-        failed = [(d.path, gate) for d in done for gate in d.gates if not gate.ok]
+    def _status(self, done: list[Done[_Measured]]) -> int:
+        status = failed_status(done)
+        if status is not None:
+            return status
+        failed = [(d.path, gate) for d in done if d.value is not None for gate in d.value.gates if not gate.ok]
         for path, gate in failed:
             where = "" if self.inputs.single else f"{path}: "
             say(f"failed: {where}{gate.text()}")
         return ExitCode.FINDING if failed else ExitCode.OK
 
-    def _notes(self, good: list[_Done], skipped: list[tuple[str, str]]) -> None:
+    def _notes(self, good: list[_Measured]) -> None:
         """Damage goes to stderr whatever the form, so that a pipeline's log shows it."""
-        if self.form is not opt.OutputFormat.text:
-            for d in good:
-                for item in d.analysis.diagnostics:
-                    if item.severity != "info" or self.streams.verbosity > 0:
-                        line = f":{item.line}" if item.line is not None else ""
-                        self.streams.note(f"{item.severity}: {d.path}{line}: {item.message} [{item.code}]")
-        if skipped:
-            self.streams.note(f"skipped, no transcripts that ctxctl reads: {len(skipped)} (-v lists them)")
-            for path, reason in skipped:
-                self.streams.note(f"skipped: {path}: {reason}", level=1)
+        if self.form is opt.OutputFormat.text:
+            return
+        for m in good:
+            for item in m.analysis.diagnostics:
+                if item.severity != "info" or self.streams.verbosity > 0:
+                    line = f":{item.line}" if item.line is not None else ""
+                    self.streams.note(f"{item.severity}: {m.path}{line}: {item.message} [{item.code}]")
 
     def _render(
-        self, done: list[_Done], skipped: list[tuple[str, str]], options: Any, *, to_file: bool
+        self, done: list[Done[_Measured]], skipped: Skipped, options: Any, *, to_file: bool
     ) -> bytes | Iterator[bytes]:
-        good = [d for d in done if d.analysis is not None]
+        good = [d.value for d in done if d.value is not None]
         if self.form in (opt.OutputFormat.json, opt.OutputFormat.jsonl):
             return self._json(done, skipped)
         if self.form is opt.OutputFormat.csv:
@@ -242,10 +205,11 @@ class _Run:
             return markdown.render(reports).encode()
         return self._text(done, reports, to_file)
 
-    def _json(self, done: list[_Done], skipped: list[tuple[str, str]]) -> bytes | Iterator[bytes]:
+    def _json(self, done: list[Done[_Measured]], skipped: Skipped) -> bytes | Iterator[bytes]:
         from dataclasses import asdict
 
-        from ctxctl.reports.build.analysis_data import analysis_data, failed_data, total_data
+        from ctxctl.reports.build.analysis_data import analysis_data, total_data
+        from ctxctl.reports.build.failure import error_of, failed_data
         from ctxctl.reports.build.total import total_of
         from ctxctl.reports.json import dumps, envelope, pieces
 
@@ -254,17 +218,17 @@ class _Run:
         for d in done:
             if d.error is not None:
                 entries.append(failed_data(d.path, d.error))
-            else:
-                entries.append({"path": d.path, "result": {**analysis_data(d.analysis, d.cost), "gates": d.gates}})
+            elif (m := d.value) is not None:
+                entries.append({"path": d.path, "result": {**analysis_data(m.analysis, m.cost), "gates": m.gates}})
         if self.form is opt.OutputFormat.jsonl:
             return b"".join(
-                dumps({"path": e["path"], **envelope("analyze", settings, e.get("result")), **_error_of(e)})
+                dumps({"path": e["path"], **envelope("analyze", settings, e.get("result")), **error_of(e)})
                 for e in entries
             )
         if self.inputs.single:
             return pieces(envelope("analyze", settings, entries[0]["result"]))
         failed = sum(1 for d in done if d.error is not None)
-        good = [d.analysis for d in done if d.analysis is not None]
+        good = [d.value.analysis for d in done if d.value is not None]
         total = total_data(good, total_of(good, self.table), failed, skipped)
         result = {
             "files": entries,
@@ -273,18 +237,14 @@ class _Run:
         }
         return pieces(envelope("analyze", settings, result))
 
-    def _text(self, done: list[_Done], reports: list[Any], to_file: bool) -> bytes:
+    def _text(self, done: list[Done[_Measured]], reports: list[Any], to_file: bool) -> bytes:
         from ctxctl.reports.build.overview import overview_report
         from ctxctl.reports.build.total import total_of
 
         if not self.inputs.single:
-            pairs = [(d.analysis, d.cost) for d in done if d.analysis is not None]
+            pairs = [(d.value.analysis, d.value.cost) for d in done if d.value is not None]
             total = total_of([a for a, _ in pairs], self.table)
             overview = overview_report(pairs, total, sum(1 for d in done if d.error is not None), self.table.date)
             # a report per file is too much to read for many files: the overview has a line for each
             reports = [*reports, overview] if len(reports) <= 3 else [overview]
         return self.streams.text(reports, to_file=to_file)
-
-
-def _error_of(entry: dict[str, Any]) -> dict[str, Any]:
-    return {"error": entry["error"]} if "error" in entry else {}

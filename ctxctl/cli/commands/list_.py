@@ -17,6 +17,8 @@ class What(StrEnum):
 
     formats = "formats"
     models = "models"
+    policies = "policies"
+    presets = "presets"
 
 
 def list_(
@@ -27,16 +29,25 @@ def list_(
     color: opt.ColourOption = opt.Colour.auto,
     verbose: opt.Verbose = False,
 ) -> int:
-    """List the formats that are read and written, or the models with their windows and prices.
+    """List formats that are read and written, models with windows and prices, eviction policies, or runtime presets.
 
     Examples:
 
       ctxctl list formats
 
       ctxctl list models sonnet
+
+      ctxctl list policies -v
     """
     streams = Streams(colour=color.value, verbosity=int(verbose))
-    rows = _formats() if what is What.formats else _models(config)
+    if what is What.formats:
+        rows = _formats()
+    elif what is What.models:
+        rows = _models(config)
+    else:
+        from ctxctl.cli.catalogue import policies, presets
+
+        rows = policies() if what is What.policies else presets()
     if match:
         rows = [row for row in rows if match.lower() in str(row["name"]).lower()]
     if as_json:
@@ -77,6 +88,12 @@ def _print(what: What, rows: list[dict[str, Any]], streams: Streams, verbose: bo
             tuple((row["name"], row["title"]) for row in rows),
             "--from NAME forces one; the content decides otherwise",
         )
+    elif what is not What.models:
+        from ctxctl.cli import catalogue
+
+        show = catalogue.policy_report if what is What.policies else catalogue.preset_report
+        streams.payload(streams.text([show(rows, verbose)]))
+        return
     else:
         columns = ["window", "long_window", "output", "input_price", "output_price", "cache_read_price"]
         columns += ["cache_write_price", "image_rule", "date"] if verbose else []

@@ -110,11 +110,3 @@ def total_data(
         "spikes": total.spikes,
         "peak": max((a.peak.tokens for a in analyses if a.peak is not None), default=None),
     }
-
-
-def failed_data(path: str, error: Any) -> dict[str, Any]:
-    """The entry of a file that could not be analyzed."""
-    return {
-        "path": path,
-        "error": {"code": error.code, "message": error.message, "hint": error.hint, "line": error.line},
-    }

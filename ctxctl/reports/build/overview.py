@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 
 from ctxctl.pressure.analysis import Analysis
+from ctxctl.reports.build.paths import shared_folder
 from ctxctl.reports.build.total import Total
 from ctxctl.reports.document import Column, Fact, Report, Table
 from ctxctl.reports.plot import compact, plural, sparkline
@@ -17,9 +17,7 @@ def overview_report(
     analyses: Sequence[tuple[Analysis, float | None]], total: Total, failed: int, prices_of: str | None
 ) -> Report:
     """One line per transcript with its cost at list prices, the fullest first, and the sums."""
-    # what all paths share would push the figures off the screen
-    shared = _shared([a.transcript.path for a, _ in analyses])
-    prefix = shared + os.sep if len(shared) > 1 else ""
+    prefix = shared_folder([a.transcript.path for a, _ in analyses])
     ordered = sorted(analyses, key=lambda item: -(item[0].peak.tokens if item[0].peak else 0))
     return Report(
         "analyze",
@@ -43,14 +41,6 @@ def overview_report(
             ),
         ),
     )
-
-
-def _shared(paths: list[str]) -> str:
-    """The folder that all paths share, empty when there is none (standard input, or absolute and relative paths)."""
-    try:
-        return os.path.commonpath(paths) if len(paths) > 1 else ""
-    except ValueError:
-        return ""
 
 
 def _facts(total: Total, failed: int, prices_of: str | None) -> Iterator[Fact]:

@@ -1,0 +1,109 @@
+"""What `ctxctl list policies` and `ctxctl list presets` show."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from typing import Any
+
+from ctxctl.reports.document import Column, Fact, Report, Table
+from ctxctl.reports.plot import plural
+
+ABOUT = ("complexity", "strength", "weakness", "fit")
+_PART = re.compile(r"^(Complexity|Strength|Weakness|Fit): (.*?)(?=^\w+: |\Z)", re.MULTILINE | re.DOTALL)
+
+
+def policies() -> list[dict[str, Any]]:
+    """Every eviction policy: what its docstring says, and its parameters with type and default."""
+    import inspect
+
+    from ctxctl.eviction.base import POLICIES
+
+    rows: list[dict[str, Any]] = []
+    for name, cls in POLICIES:
+        text = inspect.getdoc(cls) or ""
+        parts = {match[1].lower(): " ".join(match[2].split()) for match in _PART.finditer(text)}
+        parameters = [
+            {"name": f.name, "type": _type(str(f.type)), "default": f.default} for f in fields(cls.Parameters)
+        ]
+        about = " ".join(text.split("\n\n")[0].split())
+        rows.append({"name": name, "group": cls.group, "about": about, **parts, "parameters": parameters})
+    order = {"policy": 0, "ceiling": 1, "control": 2}
+    return sorted(rows, key=lambda row: (order.get(row["group"], 3), row["name"]))
+
+
+def _type(annotation: str) -> str:
+    """`Annotated[int, Meta(ge=0)]` as `int`."""
+    inner = re.match(r"Annotated\[([^,\[]+)", annotation)
+    return (inner[1] if inner else annotation).replace(" | None", "")
+
+
+def policy_report(rows: list[dict[str, Any]], verbose: bool) -> Report:
+    """A line per policy, or with `verbose` all that is known of each."""
+    if not verbose:
+        table = Table(
+            plural(len(rows), "policy").replace("policys", "policies"),
+            (Column("name"), Column("group"), Column("what", flexible=True, prose=True)),
+            tuple((r["name"], r["group"], r["about"]) for r in rows),
+            "-v says where each is strong, weak and fits, and its parameters (written as mask:keep=10,every=5)",
+        )
+        return Report("list", "ctxctl list policies", tables=(table,))
+    facts = []
+    for row in rows:
+        facts.append(Fact(row["name"], row["about"], "" if row["group"] == "policy" else row["group"]))
+        facts += [Fact(f"  {part}", row[part]) for part in ABOUT if row.get(part)]
+        if row["parameters"]:
+            facts.append(Fact("  parameters", ", ".join(_shown(p) for p in row["parameters"])))
+    return Report("list", "ctxctl list policies", facts=tuple(facts))
+
+
+def _shown(parameter: dict[str, Any]) -> str:
+    default = parameter["default"]
+    if default is None:
+        return f"{parameter['name']} ({parameter['type']}, as set)"
+    return f"{parameter['name']}={default:g}" if isinstance(default, float) else f"{parameter['name']}={default!r}"
+
+
+def presets() -> list[dict[str, Any]]:
+    """Every preset of a known runtime: where it is from, and whether it replays exactly."""
+    from ctxctl.settings.presets import load_presets
+
+    return [
+        {
+            "name": preset.id,
+            "runtime": preset.runtime,
+            "replay": "unsupported" if preset.unsupported else "exact" if preset.class_ == "deterministic" else "sized",
+            "confidence": preset.confidence,
+            "about": preset.about,
+            "sources": list(preset.sources),
+            "date": str(preset.date),
+            "unsupported": preset.unsupported,
+        }
+        for preset in load_presets().values()
+    ]
+
+
+def preset_report(rows: list[dict[str, Any]], verbose: bool) -> Report:
+    """A line per preset; with `verbose` sources and reasons."""
+    exact = sum(1 for r in rows if r["replay"] == "exact")
+    out = sum(1 for r in rows if r["unsupported"])
+    note = (
+        f"{exact} replay exactly, {len(rows) - exact - out} with a model summary of a given size, {out} are not "
+        "supported"
+    )
+    if not verbose:
+        table = Table(
+            plural(len(rows), "preset"),
+            (Column("name"), Column("replay"), Column("what", flexible=True, prose=True)),
+            tuple((r["name"], r["replay"], r["about"]) for r in rows),
+            f"{note}; -v shows sources",
+        )
+        return Report("list", "ctxctl list presets", tables=(table,))
+    facts = []
+    for row in rows:
+        facts.append(Fact(row["name"], row["about"], f"{row['replay']}, {row['confidence']}, {row['date']}"))
+        facts.append(Fact("  runtime", row["runtime"]))
+        facts += [Fact("  source", source) for source in row["sources"]]
+        if row["unsupported"]:
+            facts.append(Fact("  unsupported", row["unsupported"]))
+    return Report("list", "ctxctl list presets", note, facts=tuple(facts))

@@ -1,0 +1,31 @@
+"""The JSON of `tune`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from ctxctl.eviction.options import EvictionOptions
+from ctxctl.simulate.tune import Score, Tuned, settings_of
+
+
+def tuning_data(found: Tuned, bound: float, eviction: EvictionOptions) -> dict[str, Any]:
+    """`result`; choice is null when no settings keep the bound."""
+    return {
+        "max_loss": bound,
+        "choice": None if found.choice is None else settings_of(found.choice, eviction),
+        "policy": None if found.choice is None else found.choice.spec.text,
+        "trained": _score(found.trained),
+        "held_out": _score(found.held_out),
+        "tried": found.tried,
+        "best_loss": found.best_loss,
+        "sessions": {"trained": found.training, "held_out": found.testing},
+    }
+
+
+def _score(score: Score | None) -> dict[str, Any] | None:
+    if score is None:
+        return None
+    values = asdict(score)
+    values["unit"] = "USD" if values.pop("priced") else "tokens"
+    return {**values, "cost_ratio": score.ratio}
