@@ -77,6 +77,7 @@ def presets() -> list[dict[str, Any]]:
             "about": preset.about,
             "sources": list(preset.sources),
             "date": str(preset.date),
+            "assumptions": list(preset.assumptions),
             "unsupported": preset.unsupported,
         }
         for preset in load_presets().values()
@@ -87,16 +88,17 @@ def preset_report(rows: list[dict[str, Any]], verbose: bool) -> Report:
     """A line per preset; with `verbose` sources and reasons."""
     exact = sum(1 for r in rows if r["replay"] == "exact")
     out = sum(1 for r in rows if r["unsupported"])
+    assumed = sum(1 for r in rows if r["replay"] == "exact" and r["assumptions"])
     note = (
-        f"{exact} replay exactly, {len(rows) - exact - out} with a model summary of a given size, {out} are not "
-        "supported"
+        f"{exact} replay exactly ({assumed} of them with an assumption where the sources are silent), "
+        f"{len(rows) - exact - out} are sized: a model summary of a given size; {out} not supported"
     )
     if not verbose:
         table = Table(
             plural(len(rows), "preset"),
             (Column("name"), Column("replay"), Column("what", flexible=True, prose=True)),
             tuple((r["name"], r["replay"], r["about"]) for r in rows),
-            f"{note}; -v shows sources",
+            f"{note}; -v shows sources and assumptions",
         )
         return Report("list", "ctxctl list presets", tables=(table,))
     facts = []
@@ -104,6 +106,7 @@ def preset_report(rows: list[dict[str, Any]], verbose: bool) -> Report:
         facts.append(Fact(row["name"], row["about"], f"{row['replay']}, {row['confidence']}, {row['date']}"))
         facts.append(Fact("  runtime", row["runtime"]))
         facts += [Fact("  source", source) for source in row["sources"]]
+        facts += [Fact("  assumed", text) for text in row["assumptions"]]
         if row["unsupported"]:
             facts.append(Fact("  unsupported", row["unsupported"]))
     return Report("list", "ctxctl list presets", note, facts=tuple(facts))

@@ -10,12 +10,13 @@ from math import floor
 from ctxctl.eviction.base import Policy, Setting, roughly
 from ctxctl.eviction.options import EvictionOptions
 from ctxctl.eviction.specs import Spec, policy_of
+from ctxctl.manager.evictor import Evictor, joined
 from ctxctl.manager.ledger import Ledger
 from ctxctl.manager.options import ManagerOptions
 from ctxctl.model.edits import Drop, Edits
 from ctxctl.model.limits import DEFAULT_WINDOW
 from ctxctl.model.unit import Trace
-from ctxctl.model.window import Decision, Window
+from ctxctl.model.window import Decision, Outlook, Window
 from ctxctl.pressure.monitor import ContextPressureMonitor
 from ctxctl.pressure.options import PressureOptions, PressureThresholds
 
@@ -70,7 +71,7 @@ class ContextWindowManager:
         )
         self._tokens: Sequence[int] = source.tokens
         self._arrived = self.window.overhead
-        self._floor_said = 0
+        self._evictor = Evictor(self.window, self.policy, window, explain=explain)
         self._edits = NOTHING
         self._freed = 0
         self._credits: deque[tuple[int, Sequence[tuple[int, int]]]] = deque()
@@ -102,7 +103,7 @@ class ContextWindowManager:
         if edits:
             before = self.window.tokens
             self.window.apply(edits)
-            self._edits = _joined(self._edits, edits)
+            self._edits = joined(self._edits, edits)
             self._freed += before - self.window.tokens
 
     def add(
@@ -144,19 +145,19 @@ class ContextWindowManager:
         floor_: int | None = None
         causes: tuple[tuple[str, int], ...] = ()
         if action in ("act", "forced", "emergency") and policy.ranks:
-            evicted, floor_, causes = self._evict(floor(self.target * self.size))
+            evicted, floor_, causes = self._evictor.evict(floor(self.target * self.size))
             reasons = (*reasons, f"utilization {utilization:.2f}")
             if evicted:
-                edits = _joined(edits, evicted)
+                edits = joined(edits, evicted)
         elif not policy.ranks:
             if policy.limit is not None:
-                floor_, causes = self._floor(policy.limit)
+                floor_, causes = self._evictor.floor(policy.limit)
             kept = action == "evaluate" or floor_ is not None
             action = "act" if edits else action if kept else "none"
         elif edits and action in ("none", "evaluate"):
             action = "act"
         if floor_ is not None:
-            reasons = (*reasons, *self._too_large(self.size if policy.limit is None else policy.limit))
+            reasons = (*reasons, *self._evictor.too_large(self.size if policy.limit is None else policy.limit))
         reading = self.monitor.update(
             window.tokens,
             added=self._arrived,
@@ -165,7 +166,10 @@ class ContextWindowManager:
             compaction="micro" if edits else None,
         )
         self._arrived = 0
-        return Decision(action, window.turn, before, window.tokens, reading.level or "", edits, reasons, floor_, causes)
+        ahead = self.outlook() if action == "evaluate" and self.explain and policy.ranks else None
+        return Decision(
+            action, window.turn, before, window.tokens, reading.level or "", edits, reasons, floor_, causes, ahead
+        )
 
     def turn_end(
         self,
@@ -213,7 +217,7 @@ class ContextWindowManager:
         """The provider refused the request as too long: evict to the target whatever the level says."""
         window = self.window
         before = window.tokens
-        evicted, floor_, causes = self._evict(min(floor(self.target * self.size), floor(before * self.target)))
+        evicted, floor_, causes = self._evictor.evict(min(floor(self.target * self.size), floor(before * self.target)))
         return Decision(
             "emergency",
             window.turn,
@@ -259,111 +263,12 @@ class ContextWindowManager:
 
     def ranking(self) -> list[Drop]:
         """Every unit that may leave now, the first to go first, with its score and the parts of it; nothing changes."""
-        return [drop for group in self._ranked(self.window.protected()) for drop in self._drops(group, explain=True)]
+        return self._evictor.ranking()
 
-    def _ranked(self, protected: set[int]) -> list[tuple[float, tuple[int, ...]]]:
-        """Groups of units that leave together with their score, the lowest first; ties by age, then by number."""
-        window, policy = self.window, self.policy
-        units = [u for u in window.resident if u not in protected] if protected else list(window.resident)
-        scores, ties = policy.score(window, units), policy.ties(window, units)
-        groups = [g for g in window.bound() if protected.isdisjoint(g)] if window.thinking else []
-        if not groups:
-            return [(s, (u,)) for s, _, u in sorted(zip(scores, ties, units, strict=True))]
-        of = dict(zip(units, zip(scores, ties, strict=True), strict=True))
-        rows: list[tuple[float, int, tuple[int, ...]]] = []
-        for group in groups:
-            marks = [of.pop(u) for u in group]
-            rows.append((max(s for s, _ in marks), max(t for _, t in marks), group))
-        rows += [(s, t, (u,)) for u, (s, t) in of.items()]
-        return [(s, group) for s, _, group in sorted(rows)]
-
-    def _drops(self, ranked: tuple[float, tuple[int, ...]], *, explain: bool) -> list[Drop]:
-        window, policy = self.window, self.policy
-        score, group = ranked
-        parts = None
-        if explain:  # of the member whose score is the group's
-            parts = max((policy.parts(window, unit) for unit in group), key=lambda p: sum(p.values()))
-        return [
-            Drop(
-                unit,
-                tuple(window.present(unit)),
-                window.resident[unit],
-                policy.reason or policy.name,
-                score,
-                parts,
-            )
-            for unit in group
-        ]
-
-    def _evict(self, target: int) -> tuple[Edits, int | None, tuple[tuple[str, int], ...]]:
-        """Merge what loses nothing, then evict from the lowest score up until the window holds no more than the
-        target."""
-        window = self.window
-        if window.tokens <= target:
-            return NOTHING, None, ()
-        merged = self.policy.merge(window, window.protected())
-        if merged:
-            window.apply(merged)
-        drops = window.spare(window.tokens - target)
-        left = window.tokens - target - sum(drop.tokens for drop in drops)
-        if left > 0:
-            for ranked in self._ranked(window.protected()):
-                for drop in self._drops(ranked, explain=self.explain):
-                    drops.append(drop)
-                    left -= drop.tokens
-                if left <= 0:
-                    break
-        window.apply(Edits(drops))
-        return (_joined(merged, Edits(drops)), *self._floor(target))
-
-    def _floor(self, target: float) -> tuple[int | None, tuple[tuple[str, int], ...]]:
-        """What stays above a target and what holds it. It is said once, and once more when it passes the window."""
-        tokens = self.window.tokens
-        missed = 0 if tokens <= target else 1 if tokens <= self.size else 2
-        said, self._floor_said = self._floor_said, max(missed, self._floor_said if missed else 0)
-        return (tokens, self.causes()) if missed > said else (None, ())
-
-    def _too_large(self, limit: float) -> list[str]:
-        """Units that stay although nothing else would fit beside them."""
-        window = self.window
-        sizes = [(u, window.resident.get(u, 0)) for u in sorted(window.protected())] + list(window.fixed.items())
-        return [
-            f"block {window.units[u].id} of {tokens:,} tokens is larger than the limit of {limit:,.0f}"
-            for u, tokens in sizes
-            if tokens > limit
-        ]
+    def outlook(self) -> Outlook:
+        """What an eviction to the target would do now; nothing changes."""
+        return self._evictor.outlook(floor(self.target * self.size), self.window.prompt)
 
     def causes(self) -> tuple[tuple[str, int], ...]:
         """What can't leave now, and its tokens, the largest first."""
-        window = self.window
-        found: dict[str, int] = {"system prompt and tools (not in the file)": window.overhead}
-        for unit, tokens in window.fixed.items():
-            reason = window.units[unit].pinned or ""
-            found[reason] = found.get(reason, 0) + tokens
-        for unit in window.protected():
-            if unit in window.resident:
-                reason = (
-                    "calls without a result"
-                    if unit in window.pending
-                    else "results not answered yet"
-                    if unit in window.fresh
-                    else "current exchange"
-                )
-                found[reason] = found.get(reason, 0) + window.resident[unit]
-        found["summaries and stand-ins"] = sum(e.tokens for number, e in window.entries.items() if number < 0)
-        return tuple(sorted(((k, v) for k, v in found.items() if v), key=lambda item: -item[1]))
-
-
-def _joined(one: Edits, other: Edits) -> Edits:
-    if not one:
-        return other
-    if not other:
-        return one
-    later = {b for drop in other.drops for b in drop.blocks} | {change.block for change in other.replaces}
-    return Edits(
-        (*one.drops, *other.drops),
-        (*(change for change in one.replaces if change.block not in later), *other.replaces),
-        (*one.inserts, *other.inserts),
-        (*one.helper, *other.helper),
-        one.reason or other.reason,
-    )
+        return self._evictor.causes()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ctxctl.manager.manager import ContextWindowManager
 from ctxctl.model.edits import Drop
-from ctxctl.model.replay import Floor, Replay, Step
+from ctxctl.model.result import Floor, Replay, Step
 from ctxctl.model.unit import Trace
 from ctxctl.simulate.residence import Residence
 

@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 from random import Random
 from statistics import median
 
-from ctxctl.simulate.bill import OFF, REGIMES, Costs
-from ctxctl.simulate.sweep import Run, Sweep, frontier
+from ctxctl.simulate.baseline import OFF
+from ctxctl.simulate.bill import REGIMES, Costs
+from ctxctl.simulate.rows import Run, frontier
+from ctxctl.simulate.sweep import Sweep
 
 RESAMPLES = 1000
 LEVEL = 0.95

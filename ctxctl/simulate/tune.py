@@ -13,7 +13,9 @@ from ctxctl.eviction.options import EvictionOptions, EvictionWeights
 from ctxctl.eviction.specs import Spec
 from ctxctl.model.limits import ModelTable
 from ctxctl.model.unit import Trace
-from ctxctl.simulate.sweep import Run, SweepOptions, single
+from ctxctl.simulate.options import SweepOptions
+from ctxctl.simulate.rows import Run
+from ctxctl.simulate.sweep import single
 
 POLICIES = ("fifo", "lru", "priority", "semantic", "type-ttl", "hybrid")
 TRIGGERS = (0.30, 0.45, 0.60, 0.75, 0.90)

@@ -16,7 +16,7 @@ from ctxctl.eviction.clairvoyant import Clairvoyant
 from ctxctl.eviction.options import EvictionOptions
 from ctxctl.eviction.pins import pins_of
 from ctxctl.manager.manager import ContextWindowManager
-from ctxctl.model.replay import Replay
+from ctxctl.model.result import Replay
 from ctxctl.model.unit import Trace
 from ctxctl.simulate.budget import evictable_budget
 from ctxctl.simulate.optimum import Optimum, optimum

@@ -9,7 +9,7 @@ from itertools import combinations
 
 from ctxctl.manager.manager import ContextWindowManager
 from ctxctl.model.block import Block, Source
-from ctxctl.model.replay import Replay
+from ctxctl.model.result import Replay
 from ctxctl.model.unit import Reference, Trace, Turn, Unit
 from ctxctl.simulate.replay import replay
 

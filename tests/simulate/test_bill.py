@@ -9,21 +9,11 @@ import pytest
 
 from ctxctl.errors import InputError
 from ctxctl.model.limits import ModelRow, ModelTable
-from ctxctl.model.replay import Replay
+from ctxctl.model.result import Replay
 from ctxctl.model.unit import Trace, Turn
 from ctxctl.model.usage import Usage
-from ctxctl.simulate.bill import (
-    CacheFit,
-    CacheTerms,
-    Costs,
-    Tariff,
-    baseline_of,
-    best_interval,
-    break_even,
-    costs_of,
-    fit_cache,
-    life_of,
-)
+from ctxctl.simulate.baseline import baseline_of, fit_cache
+from ctxctl.simulate.bill import CacheFit, CacheTerms, Costs, Tariff, best_interval, break_even, costs_of, life_of
 
 ROW = ModelRow("m", input_price=2.0, output_price=10.0, cache_read_price=0.2, cache_write_price=2.5, date="2026-11-01")
 LONG = replace(ROW, id="long", long_from=100_000, long_input_price=4.0, long_output_price=15.0)

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.simulate.bill import Baseline, Costs
-from ctxctl.simulate.sweep import Run, Sweep, frontier
+from ctxctl.simulate.baseline import Baseline
+from ctxctl.simulate.bill import Costs
+from ctxctl.simulate.rows import Run, frontier
+from ctxctl.simulate.sweep import Sweep
 from ctxctl.simulate.total import total_of
 
 

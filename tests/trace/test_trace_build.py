@@ -13,7 +13,7 @@ import ctxctl
 from ctxctl.eviction.options import EvictionOptions
 from ctxctl.eviction.pins import pins_of
 from ctxctl.manager.manager import ContextWindowManager
-from ctxctl.model.replay import Replay
+from ctxctl.model.result import Replay
 from ctxctl.model.unit import Trace
 from ctxctl.simulate.replay import replay
 from ctxctl.trace.anchor import anchor, share_out

@@ -129,7 +129,7 @@ class _Run:
         timeline: bool,
     ) -> None:
         from ctxctl.settings.load import load, model_table
-        from ctxctl.simulate.sweep import SweepOptions
+        from ctxctl.simulate.options import SweepOptions
 
         if from_ is not None:
             from ctxctl.formats import FORMATS

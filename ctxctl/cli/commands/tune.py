@@ -46,7 +46,7 @@ def tune(
     """
     from ctxctl.settings.load import load, model_table
     from ctxctl.simulate.bill import CacheTerms
-    from ctxctl.simulate.sweep import SweepOptions
+    from ctxctl.simulate.options import SweepOptions
     from ctxctl.simulate.tune import Subject
     from ctxctl.simulate.tune import tune as search
 

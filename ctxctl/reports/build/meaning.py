@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ctxctl.reports.plot import compact
 from ctxctl.simulate.bill import Costs
-from ctxctl.simulate.sweep import Run
+from ctxctl.simulate.rows import Run
 
 LOSS = 0.05
 NOTICE = 0.02

@@ -9,8 +9,10 @@ from ctxctl.reports.build.meaning import meaning_of
 from ctxctl.reports.build.paths import shared_folder
 from ctxctl.reports.document import Column, Fact, Finding, Point, Report, Series, Table
 from ctxctl.reports.plot import compact, plural, sparkline
-from ctxctl.simulate.bill import OFF, Baseline, Costs
-from ctxctl.simulate.sweep import Run, Sweep
+from ctxctl.simulate.baseline import OFF, Baseline
+from ctxctl.simulate.bill import Costs
+from ctxctl.simulate.rows import Run
+from ctxctl.simulate.sweep import Sweep
 from ctxctl.simulate.total import Interval, SweepTotal, TotalRun
 
 SPARK = 16

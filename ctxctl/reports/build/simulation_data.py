@@ -6,9 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ctxctl.model.replay import Floor
-from ctxctl.simulate.bill import Baseline, Costs
-from ctxctl.simulate.sweep import Run, Sweep, SweepOptions
+from ctxctl.model.result import Floor
+from ctxctl.simulate.baseline import Baseline
+from ctxctl.simulate.bill import Costs
+from ctxctl.simulate.options import SweepOptions
+from ctxctl.simulate.rows import Run
+from ctxctl.simulate.sweep import Sweep
 from ctxctl.simulate.total import SweepTotal, TotalRun
 
 COLUMNS = (

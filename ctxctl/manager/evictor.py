@@ -1,0 +1,149 @@
+"""Which units leave to reach a target, in which order, and what holds the rest (requirements E9 to E11)."""
+
+from __future__ import annotations
+
+from ctxctl.eviction.base import Policy
+from ctxctl.model.edits import Drop, Edits
+from ctxctl.model.window import Outlook, Window
+
+NOTHING = Edits()
+
+
+class Evictor:
+    """Ranks and evicts in one window, by one policy. size: tokens of the model's window; explain: whether drops carry
+    the parts of their score."""
+
+    def __init__(self, window: Window, policy: Policy, size: int, *, explain: bool) -> None:
+        self._window = window
+        self._policy = policy
+        self._size = size
+        self._explain = explain
+        self._floor_said = 0
+
+    def ranking(self) -> list[Drop]:
+        """Every unit that may leave now, the first to go first, with its score and the parts of it; nothing changes."""
+        return [drop for group in self.ranked(self._window.protected()) for drop in self._drops(group, explain=True)]
+
+    def ranked(self, protected: set[int]) -> list[tuple[float, tuple[int, ...]]]:
+        """Groups of units that leave together with their score, the lowest first; ties by age, then by number."""
+        window, policy = self._window, self._policy
+        units = [u for u in window.resident if u not in protected] if protected else list(window.resident)
+        scores, ties = policy.score(window, units), policy.ties(window, units)
+        groups = [g for g in window.bound() if protected.isdisjoint(g)] if window.thinking else []
+        if not groups:
+            return [(s, (u,)) for s, _, u in sorted(zip(scores, ties, units, strict=True))]
+        of = dict(zip(units, zip(scores, ties, strict=True), strict=True))
+        rows: list[tuple[float, int, tuple[int, ...]]] = []
+        for group in groups:
+            marks = [of.pop(u) for u in group]
+            rows.append((max(s for s, _ in marks), max(t for _, t in marks), group))
+        rows += [(s, t, (u,)) for u, (s, t) in of.items()]
+        return [(s, group) for s, _, group in sorted(rows)]
+
+    def _drops(self, ranked: tuple[float, tuple[int, ...]], *, explain: bool) -> list[Drop]:
+        window, policy = self._window, self._policy
+        score, group = ranked
+        parts = None
+        if explain:  # of the member whose score is the group's
+            parts = max((policy.parts(window, unit) for unit in group), key=lambda p: sum(p.values()))
+        return [
+            Drop(
+                unit,
+                tuple(window.present(unit)),
+                window.resident[unit],
+                policy.reason or policy.name,
+                score,
+                parts,
+            )
+            for unit in group
+        ]
+
+    def outlook(self, target: int, prompt: int) -> Outlook:
+        """What evicting to a target would do. prompt: tokens of the last request, of which a prefix is cached."""
+        window = self._window
+        ranking = self.ranking()
+        left, going, first = window.tokens - target, 0, None
+        for drop in ranking:
+            if left <= 0:
+                break
+            left -= drop.tokens
+            going += 1
+            places = [window.place(b) for b in drop.blocks]
+            first = min([*places, *([] if first is None else [first])])
+        freed = sum(drop.tokens for drop in ranking[:going])
+        kept = prompt if first is None else min(prompt, window.tokens_before(first))
+        return Outlook(tuple(ranking), going, freed, kept, max(0, window.tokens - freed - kept) if going else 0)
+
+    def evict(self, target: int) -> tuple[Edits, int | None, tuple[tuple[str, int], ...]]:
+        """Merge what loses nothing, then evict from the lowest score up until the window holds no more than the
+        target."""
+        window = self._window
+        if window.tokens <= target:
+            return NOTHING, None, ()
+        merged = self._policy.merge(window, window.protected())
+        if merged:
+            window.apply(merged)
+        drops = window.spare(window.tokens - target)
+        left = window.tokens - target - sum(drop.tokens for drop in drops)
+        if left > 0:
+            for ranked in self.ranked(window.protected()):
+                for drop in self._drops(ranked, explain=self._explain):
+                    drops.append(drop)
+                    left -= drop.tokens
+                if left <= 0:
+                    break
+        window.apply(Edits(drops))
+        return (joined(merged, Edits(drops)), *self.floor(target))
+
+    def floor(self, target: float) -> tuple[int | None, tuple[tuple[str, int], ...]]:
+        """What stays above a target and what holds it. It is said once, and once more when it passes the window."""
+        tokens = self._window.tokens
+        missed = 0 if tokens <= target else 1 if tokens <= self._size else 2
+        said, self._floor_said = self._floor_said, max(missed, self._floor_said if missed else 0)
+        return (tokens, self.causes()) if missed > said else (None, ())
+
+    def too_large(self, limit: float) -> list[str]:
+        """Units that stay although nothing else would fit beside them."""
+        window = self._window
+        sizes = [(u, window.resident.get(u, 0)) for u in sorted(window.protected())] + list(window.fixed.items())
+        return [
+            f"block {window.units[u].id} of {tokens:,} tokens is larger than the limit of {limit:,.0f}"
+            for u, tokens in sizes
+            if tokens > limit
+        ]
+
+    def causes(self) -> tuple[tuple[str, int], ...]:
+        """What can't leave now, and its tokens, the largest first."""
+        window = self._window
+        found: dict[str, int] = {"system prompt and tools (not in the file)": window.overhead}
+        for unit, tokens in window.fixed.items():
+            reason = window.units[unit].pinned or ""
+            found[reason] = found.get(reason, 0) + tokens
+        for unit in window.protected():
+            if unit in window.resident:
+                reason = (
+                    "calls without a result"
+                    if unit in window.pending
+                    else "results not answered yet"
+                    if unit in window.fresh
+                    else "current exchange"
+                )
+                found[reason] = found.get(reason, 0) + window.resident[unit]
+        found["summaries and stand-ins"] = sum(e.tokens for number, e in window.entries.items() if number < 0)
+        return tuple(sorted(((k, v) for k, v in found.items() if v), key=lambda item: -item[1]))
+
+
+def joined(one: Edits, other: Edits) -> Edits:
+    """Two edits in a row as one; what the first replaced and the second took out again is not replaced."""
+    if not one:
+        return other
+    if not other:
+        return one
+    later = {b for drop in other.drops for b in drop.blocks} | {change.block for change in other.replaces}
+    return Edits(
+        (*one.drops, *other.drops),
+        (*(change for change in one.replaces if change.block not in later), *other.replaces),
+        (*one.inserts, *other.inserts),
+        (*one.helper, *other.helper),
+        one.reason or other.reason,
+    )
