@@ -44,8 +44,9 @@ class Replay:
     life had passed), outputs. helper: (prompt, cached, output) of each call that a compaction made. evictions: units;
     edits: turns at which something changed. hits, misses: references; weight, missed_weight: with their weights, the
     headline classes alone. demand: tokens that would be fetched again if nothing stayed. refetched: what the misses
-    cost. missed_turns, used_turns: turns with a miss, with a reference. breaks: per change of the window, tokens of the
-    prompt behind it and tokens that it freed.
+    cost. missed_turns, used_turns: turns with a miss, with a reference. first_uses, first_misses: references to what
+    the agent had not repeated itself before, and how many of them were missed. breaks: per change of the window, tokens
+    of the prompt behind it and tokens that it freed.
     """
 
     policy: str
@@ -68,6 +69,8 @@ class Replay:
     missed_weight: float
     used_turns: int
     missed_turns: int
+    first_uses: int
+    first_misses: int
     demand: int
     refetched: int
     refetches: int

@@ -93,7 +93,7 @@ class Trace:
 
     blocks: of the main thread. tokens, unit_of: of each. units: in the order of arrival. turns: one per call.
     overhead: tokens that the file does not hold (system prompt, tools). atoms: of each block, those that some reference
-    is about; names: of the atoms. window: of the model, None when unknown. counter: what counted.
+    is about; names: of the atoms. counter: what counted.
     """
 
     id: str | None
@@ -108,7 +108,6 @@ class Trace:
     atoms: Sequence[Sequence[int]] = ()
     names: Sequence[str] = ()
     recorded: Mapping[int, RecordedCut] = field(default_factory=dict)
-    window: int | None = None
     counter: str = ""
     rereads: int = 0
     placebo: float | None = None

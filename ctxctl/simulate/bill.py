@@ -121,6 +121,11 @@ class Tariff:
             self._prices[key] = found
         return self._prices[key]
 
+    def to_read(self, tokens: int) -> float | None:
+        """USD of sending so many new tokens once, at the prices of the last call."""
+        prices = self.prices(len(self.rows) - 1, 0) if self.rows else None
+        return None if prices is None else tokens * prices.write / 1e6
+
     def multipliers(self) -> tuple[float, float] | None:
         """Price of a cache read and write in multiples of the input price, of the last call."""
         prices = self.prices(len(self.rows) - 1, 0) if self.rows else None

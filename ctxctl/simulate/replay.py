@@ -135,6 +135,8 @@ def replay(trace: Trace, manager: ContextWindowManager, options: ReplayOptions |
         residence.missed_weight,
         residence.used_turns,
         residence.missed_turns,
+        residence.first_uses,
+        residence.first_misses,
         residence.demand,
         residence.refetched,
         residence.refetches,

@@ -34,6 +34,7 @@ class Residence:
         self.hits = self.misses = 0
         self.weight = self.missed_weight = 0.0
         self.used_turns = self.missed_turns = 0
+        self.first_uses = self.first_misses = 0
         self.demand = self.refetched = self.refetches = self.excess = 0
 
     def _hold(self, block: int, atoms: Sequence[int]) -> None:
@@ -104,6 +105,9 @@ class Residence:
         for reference in turn.references:
             wanted.add(reference.smallest)
             lost = there[reference.atom] <= 0
+            if reference.first_use:
+                self.first_uses += 1
+                self.first_misses += lost
             if reference.kind in HEADLINE:
                 self.weight += reference.weight
                 if lost:

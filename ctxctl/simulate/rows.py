@@ -18,8 +18,9 @@ class Run:
     """One row: a policy at one capacity. Ratios are against what was recorded. None: not known, or it does not apply.
 
     rmr: weighted misses / weighted references; step_miss: turns with a miss / turns with a reference; miss_ratio:
-    tokens fetched again / tokens demanded; regret: by how much of the demand more than the optimum. edits: turns at
-    which something changed that had been sent.
+    tokens fetched again / tokens demanded; refetch_cost: USD of reading them once more; first_uses, first_misses:
+    references to what the agent had not repeated itself. regret: by how much of the demand more than the optimum.
+    edits: turns at which something changed that had been sent.
     """
 
     policy: str
@@ -44,9 +45,12 @@ class Run:
     missed_weight: float = 0.0
     used_turns: int = 0
     missed_turns: int = 0
+    first_uses: int = 0
+    first_misses: int = 0
     demand: int = 0
     refetched_tokens: int = 0
     refetches: int = 0
+    refetch_cost: float | None = None
     excess_rereads: int = 0
     cached_tokens: int = 0
     regret: float | None = None
@@ -116,9 +120,12 @@ def row_of(
         missed_weight=played.missed_weight,
         used_turns=played.used_turns,
         missed_turns=played.missed_turns,
+        first_uses=played.first_uses,
+        first_misses=played.first_misses,
         demand=played.demand,
         refetched_tokens=played.refetched,
         refetches=played.refetches,
+        refetch_cost=tariff.to_read(played.refetched),
         excess_rereads=played.excess_rereads,
         cached_tokens=sum(played.cached),
         regret=(played.refetched - best) / played.demand if best is not None and played.demand else None,

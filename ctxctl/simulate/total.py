@@ -143,6 +143,8 @@ SUMMED = (
     "missed_weight",
     "used_turns",
     "missed_turns",
+    "first_uses",
+    "first_misses",
     "demand",
     "refetched_tokens",
     "refetches",
@@ -158,6 +160,7 @@ def _total_run(members: list[tuple[Run, Costs]], capacity: int | None, draws: li
     sums = {name: sum(getattr(r, name) for r in runs) for name in SUMMED}
     prompts = [r.prompt_tokens for r in runs if r.prompt_tokens is not None]
     evens = [r.break_even_turns for r in runs if r.break_even_turns is not None]
+    fetched = [r.refetch_cost for r in runs if r.refetch_cost is not None]
     best = [(r.regret * r.demand) for r in runs if r.regret is not None]
     total = replace(
         first,
@@ -166,6 +169,7 @@ def _total_run(members: list[tuple[Run, Costs]], capacity: int | None, draws: li
         peak=max((r.peak for r in runs if r.peak is not None), default=None),
         prompt_tokens=sum(prompts) if prompts else None,
         regret=sum(best) / sums["demand"] if len(best) == len(runs) and sums["demand"] else None,
+        refetch_cost=sum(fetched) if fetched else None,
         break_even_turns=median(evens) if evens else None,
         cost=cost,
         cost_ratio=cost.ratio(base),

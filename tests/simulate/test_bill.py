@@ -41,6 +41,8 @@ def played(prompts: list[int], cached: list[int], outputs: list[int], **more: ob
             "misses",
             "used_turns",
             "missed_turns",
+            "first_uses",
+            "first_misses",
             "demand",
             "refetched",
             "refetches",

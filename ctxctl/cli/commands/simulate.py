@@ -199,6 +199,8 @@ class _Run:
                 if run.floor is None or not run.overflow_turns or (found.path, run.capacity) in said:
                     continue
                 said.add((found.path, run.capacity))
+                if self.inputs.single and self.form in (opt.OutputFormat.text, opt.OutputFormat.markdown):
+                    continue  # the report has it
                 causes = ", ".join(f"{cause} {tokens:,}" for cause, tokens in run.floor.causes[:4])
                 say(
                     f"failed: {found.path}: {run.floor.tokens:,} tokens may not leave at turn {run.floor.turn}, "

@@ -29,7 +29,7 @@ def sweep_report(sweep: Sweep, thresholds: PressureThresholds, *, timeline: bool
         f"{plural(sweep.turns, 'call')} · {named}{window}",
         facts=tuple(_facts(sweep)),
         series=tuple(_series(r, thresholds) for r in sweep.runs if r.steps) if timeline else (),
-        tables=(_policies(sweep.runs, {}), _ceilings(sweep.ceilings, {}), _unsupported(sweep.runs)),
+        tables=(_policies(sweep.runs, {}), _ceilings(sweep.ceilings, {}, sweep.optimum_note), _unsupported(sweep.runs)),
         meaning=tuple(meaning_of(sweep.runs, sweep.baseline.cost, sweep.multipliers, sweep.ceilings)),
         findings=tuple(_findings(sweep.runs, sweep.baseline.calibrated, sweep.baseline.replay_error)),
         next_steps=tuple(_next(sweep.runs)),
@@ -194,7 +194,9 @@ def _span(span: Interval | None, form: str) -> str:
     return "" if span is None else f"{span[0]:{form}}-{span[1]:{form}}"
 
 
-def _ceilings(runs: Sequence[Run], intervals: dict[int, dict[str, Interval | None]]) -> Table:
+def _ceilings(
+    runs: Sequence[Run], intervals: dict[int, dict[str, Interval | None]], missing: str | None = None
+) -> Table:
     return Table(
         "Ceilings",
         (
@@ -221,7 +223,8 @@ def _ceilings(runs: Sequence[Run], intervals: dict[int, dict[str, Interval | Non
             for r in runs
         ),
         "what the agent did, what could be kept at most, and the least that has to be lost at this window. What is lost"
-        " says what this run used, not whether it would have failed without it",
+        " says what this run used, not whether it would have failed without it"
+        + (f"\nno optimum: {missing}" if missing else ""),
     )
 
 
