@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import fields
 from typing import Any
 
@@ -72,12 +73,13 @@ def presets() -> list[dict[str, Any]]:
         {
             "name": preset.id,
             "runtime": preset.runtime,
-            "replay": "unsupported" if preset.unsupported else "exact" if preset.class_ == "deterministic" else "sized",
+            "replay": preset.replay,
             "confidence": preset.confidence,
             "about": preset.about,
             "sources": list(preset.sources),
             "date": str(preset.date),
             "assumptions": list(preset.assumptions),
+            "notes": list(preset.notes),
             "unsupported": preset.unsupported,
         }
         for preset in load_presets().values()
@@ -86,12 +88,10 @@ def presets() -> list[dict[str, Any]]:
 
 def preset_report(rows: list[dict[str, Any]], verbose: bool) -> Report:
     """A line per preset; with `verbose` sources and reasons."""
-    exact = sum(1 for r in rows if r["replay"] == "exact")
-    out = sum(1 for r in rows if r["unsupported"])
-    assumed = sum(1 for r in rows if r["replay"] == "exact" and r["assumptions"])
+    count = Counter(r["replay"] for r in rows)
     note = (
-        f"{exact} replay exactly ({assumed} of them with an assumption where the sources are silent), "
-        f"{len(rows) - exact - out} are sized: a model summary of a given size; {out} not supported"
+        f"{count['exact']} replay exactly, {count['assumed']} by their rules with an assumption where the sources are "
+        f"silent, {count['sized']} are sized: a model summary of a given size; {count['unsupported']} not supported"
     )
     if not verbose:
         table = Table(
@@ -107,6 +107,7 @@ def preset_report(rows: list[dict[str, Any]], verbose: bool) -> Report:
         facts.append(Fact("  runtime", row["runtime"]))
         facts += [Fact("  source", source) for source in row["sources"]]
         facts += [Fact("  assumed", text) for text in row["assumptions"]]
+        facts += [Fact("  note", text) for text in row["notes"]]
         if row["unsupported"]:
             facts.append(Fact("  unsupported", row["unsupported"]))
     return Report("list", "ctxctl list presets", note, facts=tuple(facts))

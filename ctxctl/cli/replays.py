@@ -12,6 +12,7 @@ from ctxctl.cli import options as opt
 from ctxctl.errors import NothingFoundError, UsageError
 
 if TYPE_CHECKING:
+    from ctxctl.cli.io import Streams
     from ctxctl.eviction.options import EvictionOptions
     from ctxctl.model.limits import ModelTable
     from ctxctl.trace.build import Traced
@@ -36,7 +37,7 @@ Policies = Annotated[
         "-p",
         "--policy",
         metavar="SPEC,...",
-        help="Policies such as lru or mask:keep=10,every=5; all: every one. Default: twelve usual ones.",
+        help="Policies such as lru or mask:keep=10,every=5; all: all of them. Default: twelve usual ones.",
         show_default=False,
     ),
 ]
@@ -69,7 +70,8 @@ Write = Annotated[
     float | None, typer.Option("--cache-write", min=0, metavar="X", help="Price of a cache write, in the same.")
 ]
 Life = Annotated[
-    str | None, typer.Option("--cache-life", metavar="5m|1h", help="Life of a cache entry. Default: as recorded.")
+    str | None,
+    typer.Option("--cache-life", metavar="TIME", help="Life of a cache entry: 5m, 1h, 300s. Default: as recorded."),
 ]
 Model = Annotated[str | None, typer.Option("--model", metavar="NAME", help="Price every call as this model.")]
 
@@ -96,7 +98,10 @@ class Asked:
         from ctxctl.simulate.bill import CacheTerms
 
         self.specs = tuple(
-            parse_spec(text) for text in split_specs(_everything(policy) if policy else ([] if preset else [DEFAULT]))
+            dict.fromkeys(
+                parse_spec(text)
+                for text in split_specs(_everything(policy) if policy else ([] if preset else [DEFAULT]))
+            )
         )
         if policy and not self.specs:
             raise UsageError("--policy names nothing", hint="`ctxctl list policies` shows them")
@@ -107,7 +112,7 @@ class Asked:
         if preset and not self.preset:
             raise UsageError("--preset names nothing", hint="`ctxctl list presets` shows them")
         sizes = [opt.tokens_option(text, "--window") for text in _parts(window, "--window")]
-        self.windows = tuple(size for size in sizes if size is not None)
+        self.windows = tuple(dict.fromkeys(size for size in sizes if size is not None))
         self.triggers = tuple(share_within(text, "--trigger") for text in _parts(trigger, "--trigger"))
         self.targets = tuple(share_within(text, "--target") for text in _parts(target, "--target"))
         for low in self.triggers:
@@ -121,6 +126,8 @@ class Asked:
             if value is not None and not 0 <= value <= 100:
                 raise UsageError(f"{name}: {value:g} must be a multiple of the input price from 0 to 100")
         self.terms = CacheTerms(cache_read, cache_write, seconds(cache_life))
+        if model is not None and not model.strip():
+            raise UsageError("--model names nothing", hint="`ctxctl list models` shows the names")
         self.model, self.summary, self.refetch = model, summary, refetch
 
 
@@ -142,12 +149,14 @@ def _parts(texts: list[str] | None, option: str) -> Iterator[str]:
 
 def share_within(text: str, option: str, *, zero: bool = False) -> float:
     """A share of at most 1, above 0 unless `zero` allows it."""
-    if zero and text.strip() in ("0", "0.0", "0%"):
-        return 0.0
-    value = opt.share_option(text, option)
-    assert value is not None
-    if value > 1:
-        raise UsageError(f"{option}: {text!r} must be a share above 0 and at most 1, such as 0.75 or 75%")
+    raw = text.strip()
+    try:
+        value = float(raw[:-1]) / 100 if raw.endswith("%") else float(raw)
+    except ValueError:
+        raise UsageError(f"{option}: {text!r} is not a share; write 0.75 or 75%") from None
+    if not (0 < value <= 1 or (zero and value == 0)):
+        least = "from 0" if zero else "above 0"
+        raise UsageError(f"{option}: {text!r} must be a share {least} and at most 1, such as 0.75 or 75%")
     return value
 
 
@@ -164,6 +173,23 @@ def seconds(text: str | None) -> float | None:
     if not 0 < value <= 1e9:
         raise UsageError(f"--cache-life: {text!r} is not a time; write 5m, 1h or 300s")
     return value
+
+
+def check_model(model: str | None, table: ModelTable) -> None:
+    """Refuse a --model that the price table does not know."""
+    if model is None or table.find(model) is not None:
+        return
+    like = table.suggest(model)
+    hint = f"did you mean {like[0]!r}?" if like else "`ctxctl list models` shows the names"
+    raise UsageError(f"--model: {model!r} is not in the price table", hint=hint)
+
+
+def tell_damage(traced: Traced, streams: Streams) -> None:
+    """Say on stderr what of a transcript could not be used, as `analyze` does."""
+    for item in traced.transcript.diagnostics:
+        if item.severity != "info" or streams.verbosity > 0:
+            line = f":{item.line}" if item.line is not None else ""
+            streams.note(f"{item.severity}: {traced.trace.path}{line}: {item.message} [{item.code}]")
 
 
 def trace_of(

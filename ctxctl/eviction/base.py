@@ -25,12 +25,14 @@ def roughly(text: str, kind: str) -> int:
 @dataclass(frozen=True, slots=True)
 class Setting:
     """What a policy is told of its surroundings. window: tokens of the model's window; count: tokens of a text of some
-    kind, for what a policy puts in; options: settings of the room; output: tokens reserved for an answer."""
+    kind, for what a policy puts in; options: settings of the room; output: tokens reserved for an answer;
+    model: its name, None where it is not known."""
 
     window: int
     count: Callable[[str, str], int] = roughly
     options: EvictionOptions = field(default_factory=EvictionOptions)
     output: int = 8192
+    model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ class Policy:
     group: ClassVar[str] = "policy"
     """`policy`, `ceiling` (sees the future or the recording) or `control` (to hold others against)."""
     ranks: ClassVar[bool] = True
+    needs_recording: ClassVar[bool] = False
+    """Whether it is of no use without a trace, which only `prepare` shows it."""
     at_each_add: ClassVar[bool] = False
     """Whether its rule runs whenever a block comes in, and not only before a call."""
     reason: ClassVar[str] = ""
@@ -81,7 +85,8 @@ class Policy:
         return {self.name: self.score(window, [unit])[0]}
 
     def merge(self, window: Window, protected: set[int]) -> Edits:
-        """What can be made smaller without losing anything, before units are ranked."""
+        """What can be made smaller without losing anything, before units are ranked. It may be asked without the answer
+        being carried out: the next answer is the same then."""
         return Edits()
 
     def rule(self, window: Window) -> Edits:

@@ -28,6 +28,7 @@ class Clairvoyant(Policy):
 
     name = "clairvoyant"
     group = "ceiling"
+    needs_recording = True
 
     def prepare(self, trace: Trace) -> None:
         # per atom the calls that use it, with the unit that a miss would fetch; the next one last

@@ -6,14 +6,14 @@ cleared, unless less than `at_least` tokens would go (docs.claude.com, context e
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from msgspec import Meta
 
 from ctxctl.eviction.base import POLICIES, Policy, Setting
-from ctxctl.facts.condense import placeholder
+from ctxctl.eviction.placeholders import Placeholders
 from ctxctl.model.edits import Edits, Replace
 from ctxctl.model.window import Window
 
@@ -48,36 +48,58 @@ class Clear(Policy):
         told = self.parameters
         self._limit = told.trigger * setting.window if told.trigger <= 1 else told.trigger
         self._exclude = frozenset(told.exclude.split("+")) if told.exclude else frozenset()
-        self._whole: deque[int] = deque()
+        # the newest results; those that are older and were not looked at; those that were
+        self._newest: OrderedDict[int, None] = OrderedDict()
+        self._older: deque[int] = deque()
+        self._passed: list[int] = []
+        self._old = Placeholders(setting)
 
     def record(self, window: Window, block: int) -> Replace | None:
         if window.blocks[block].kind == "tool_result":
-            self._whole.append(block)
+            self._old.remove(block)  # it came in again, and is new
+            self._newest[block] = None
+            self._newest.move_to_end(block)
+            if len(self._newest) > self.parameters.keep:
+                self._older.append(self._newest.popitem(last=False)[0])
         return None
 
     def rule(self, window: Window) -> Edits:
-        if window.tokens <= self._limit or len(self._whole) <= self.parameters.keep:
+        if window.tokens <= self._limit:
             return Edits()
-        fresh = window.fresh
-        changes: list[Replace] = []
-        saved = 0
-        left: deque[int] = deque()
-        old = len(self._whole) - self.parameters.keep
-        for at, number in enumerate(self._whole):
-            entry = window.entries.get(number)
-            if entry is None or (entry.replaced and at < old):
-                continue
-            unit = window.units[window.unit_of[number]]
-            block = window.blocks[number]
-            if at >= old or unit.number in fresh or unit.pinned is not None or block.tool_name in self._exclude:
-                left.append(number)
-                continue
-            text = placeholder(block, entry.tokens)
-            size = self.setting.count(text, "tool_result")
-            if size < entry.tokens and text != block.text:
-                changes.append(Replace(number, text, size, f"above {self._limit:,.0f} tokens"))
-                saved += entry.tokens - size
-        if not changes or saved < self.parameters.at_least:
+        self._look(window)
+        least = self.parameters.at_least
+        if not self._old.worth(window, least):
             return Edits()
-        self._whole = left
-        return Edits(replaces=changes, reason="clearing")
+        if not all(map(window.entries.__contains__, self._newest)):
+            self._refill(window)
+            if not self._old.worth(window, least):
+                return Edits()
+        return Edits(replaces=self._old.take(), reason="clearing")
+
+    def _look(self, window: Window) -> None:
+        """What is older than the newest results waits to be cleared, once a call has answered it."""
+        unanswered: list[int] = []
+        while self._older:
+            number = self._older.popleft()
+            if number in self._newest:
+                continue
+            if window.unit_of[number] in window.fresh:
+                unanswered.append(number)
+                continue
+            self._passed.append(number)
+            if window.blocks[number].tool_name not in self._exclude:
+                self._old.add(window, number, f"above {self._limit:,.0f} tokens")
+        self._older.extend(unanswered)
+
+    def _refill(self, window: Window) -> None:
+        """Results that were taken back are not among the newest: older ones are in their place."""
+        newest, entries = self._newest, window.entries
+        for number in [n for n in newest if n not in entries]:
+            del newest[number]
+        while len(newest) < self.parameters.keep and (self._older or self._passed):
+            number = self._older.pop() if self._older else self._passed.pop()
+            if number in newest or number not in entries or entries[number].replaced:
+                continue
+            self._old.remove(number)
+            newest[number] = None
+            newest.move_to_end(number, last=False)

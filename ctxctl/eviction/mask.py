@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from ctxctl.eviction.base import POLICIES, Policy, Setting
-from ctxctl.facts.condense import placeholder
+from ctxctl.eviction.placeholders import Placeholders
 from ctxctl.model.edits import Edits, Replace
 from ctxctl.model.window import Window
 
@@ -45,40 +45,33 @@ class Mask(Policy):
     def __init__(self, setting: Setting, parameters: Any = None) -> None:
         super().__init__(setting, parameters)
         self._whole: deque[tuple[int, int]] = deque()
+        self._since: dict[int, int] = {}
+        self._old = Placeholders(setting)
         self._last = 0
 
     def record(self, window: Window, block: int) -> Replace | None:
-        found = window.blocks[block]
-        if found.kind == "tool_result" and window.units[window.unit_of[block]].pinned is None:
+        if window.blocks[block].kind == "tool_result":
             self._whole.append((window.turn, block))
+            self._since[block] = window.turn
+            self._old.remove(block)  # it came in again, and is new
         return None
 
     def rule(self, window: Window) -> Edits:
         now, told = window.turn, self.parameters
         if now - self._last < told.every:
             return Edits()
-        changes: list[Replace] = []
-        saved = 0
-        waiting: list[tuple[int, int]] = []
+        unanswered: list[tuple[int, int]] = []
         while self._whole and self._whole[0][0] <= now - told.keep:
             turn, number = self._whole.popleft()
-            if number not in window.entries or window.entries[number].replaced:
+            if self._since.get(number) != turn:
                 continue
             if window.unit_of[number] in window.fresh:
-                waiting.append((turn, number))
+                unanswered.append((turn, number))
                 continue
-            tokens = window.entries[number].tokens
-            text = placeholder(window.blocks[number], tokens)
-            size = self.setting.count(text, "tool_result")
-            if size < tokens and text != window.blocks[number].text:
-                changes.append(Replace(number, text, size, f"older than {told.keep} turns"))
-                saved += tokens - size
-            waiting.append((turn, number))
-        if not changes or saved < told.min_saving:
-            self._whole.extendleft(reversed(waiting))
+            del self._since[number]
+            self._old.add(window, number, f"older than {told.keep} turns")
+        self._whole.extendleft(reversed(unanswered))
+        if not self._old.worth(window, told.min_saving):
             return Edits()
         self._last = now
-        self._whole.extendleft(
-            (turn, number) for turn, number in reversed(waiting) if window.unit_of[number] in window.fresh
-        )
-        return Edits(replaces=changes, reason="masking")
+        return Edits(replaces=self._old.take(), reason="masking")

@@ -18,3 +18,4 @@ class OptimumCeiling(Policy):
     name = "optimum"
     group = "ceiling"
     ranks = False
+    needs_recording = True

@@ -25,18 +25,24 @@ def priority(kind: str, importance: float, similarity: float = 0.0) -> float:
 
 
 class Weigher:
-    """The importance of units by the rules of the settings: the first rule that fits one of its blocks holds."""
+    """The importance of units by the rules of the settings: that of its most important block (requirement E9)."""
 
     def __init__(self, setting: Setting) -> None:
         self._default = setting.options.default_importance
         self._rules = [(Matcher(rule.match), rule.value) for rule in setting.options.importance]
+        self._known: dict[int, float] = {}
 
     def importance(self, window: Window, unit: int) -> float:
-        """0..1; the default where no rule fits."""
-        for matcher, value in self._rules:
-            if any(matcher.fits(window.blocks[b]) for b in window.units[unit].blocks):
-                return value
-        return self._default
+        """0..1: the highest of its resident blocks. Of each the first rule that fits holds, else the default."""
+        return max((self._of(window, b) for b in window.present(unit)), default=self._default)
+
+    def _of(self, window: Window, number: int) -> float:
+        found = self._known.get(number)
+        if found is None:
+            block = window.blocks[number]
+            fits = (value for matcher, value in self._rules if matcher.fits(block))
+            found = self._known[number] = next(fits, self._default)
+        return found
 
     def priorities(self, window: Window, units: Sequence[int]) -> list[float]:
         """The priority of each unit."""

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from ctxctl.eviction.base import POLICIES, Policy
 from ctxctl.model.edits import Drop, Edits, Replace
-from ctxctl.model.unit import Trace
+from ctxctl.model.unit import CLEARED_TOKENS, Trace
 from ctxctl.model.window import Window
-
-CLEARED_TOKENS = 8
-"""What stands for a cleared result: one short sentence in the runtimes that clear."""
 
 
 @POLICIES.register("recorded")
@@ -24,6 +21,7 @@ class Recorded(Policy):
     name = "recorded"
     group = "ceiling"
     ranks = False
+    needs_recording = True
 
     def prepare(self, trace: Trace) -> None:
         self._cuts = dict(trace.recorded)
@@ -39,16 +37,7 @@ class Recorded(Policy):
         ]
         if cut.kept is None:
             return Edits(replaces=cleared, reason="the agent cleared old results")
-        # what arrived for this call came after the compaction, unless it stands before the summary
-        first = min(cut.summary, default=None)
-        gone = [
-            b
-            for b in window.entries
-            if b >= 0
-            and b not in cut.kept
-            and (first is None or b < first)
-            and window.blocks[b].kind not in ("system", "tool_definitions")
-        ]
+        gone = [b for b in window.entries if b >= 0 and not cut.stays(b, window.blocks[b].kind)]
         by_unit: dict[int, list[int]] = {}
         for b in gone:
             by_unit.setdefault(window.unit_of[b], []).append(b)

@@ -16,10 +16,11 @@ from ctxctl.model.edits import Drop, Edits, Replace
 from ctxctl.model.window import Window
 from ctxctl.trace.similarity import NearDuplicates, plain_lines
 
-SHORT_TOO = frozenset(("tool_result", "document", "memory_injection"))
-"""Kinds of which exact duplicates merge however short they are."""
-LONG_ONLY = frozenset(("user_message", "assistant"))
-"""Kinds of which only texts of some lines are compared: `yes` twice answers two questions."""
+NEAR = frozenset(("tool_result", "document", "memory_injection", "assistant"))
+"""Kinds of which near duplicates merge too: lines that the newer one lacks are put at its end."""
+AS_IT_IS = frozenset(("user_message", "thinking", "summary"))
+"""Kinds that merge only when one is the same as the other: nothing is added to what a person said, to reasoning or to a
+summary. A call goes with its result, and pictures have no text to tell them by."""
 CALL_SHARE = 4
 """A call goes with its merged result when it has at most one part in so many of the tokens of that."""
 
@@ -83,6 +84,7 @@ class Semantic(Policy):
         self._near = NearDuplicates(setting.options.similarity if told is None else told)
         self._exact: dict[tuple[str, str], int] = {}
         self._pairs: list[tuple[int, int]] = []
+        self._gone: dict[int, int] = {}
 
     def score(self, window: Window, units: Sequence[int]) -> list[float]:
         return self._hybrid.score(window, units)
@@ -93,31 +95,39 @@ class Semantic(Policy):
     def record(self, window: Window, block: int) -> Replace | None:
         found = window.blocks[block]
         kind, text = found.kind, found.text
-        if not text or (kind not in SHORT_TOO and kind not in LONG_ONLY) or is_placeholder(text):
+        self._gone.pop(block, None)
+        if not text or (kind not in NEAR and kind not in AS_IT_IS) or is_placeholder(text):
             return None
-        # across kinds nothing merges: tool output must not end up in what a person said
-        near = [b for b in self._near.add(block, text, window.entries) if window.blocks[b].kind == kind]
-        self._pairs += [(older, block) for older in near]
-        if kind in SHORT_TOO:
-            older = self._exact.get((kind, text), block)
-            self._exact[kind, text] = block
-            if older != block and older not in near:
-                self._pairs.append((older, block))
+        near: list[int] = []
+        if kind in NEAR:  # across kinds nothing merges: tool output must not end up in what a person said
+            near = [b for b in self._near.add(block, text, window.entries) if window.blocks[b].kind == kind]
+            self._pairs += [(older, block) for older in near]
+        older = self._exact.get((kind, text), block)
+        if older == block or older not in window.entries or window.unit_of[older] not in window.fixed:
+            self._exact[kind, text] = block  # a pinned one is there for good
+        if older != block and older not in near:
+            self._pairs.append((older, block))
         return None
 
     def merge(self, window: Window, protected: set[int]) -> Edits:
         done = _Merging()
-        waiting: list[tuple[int, int]] = []
+        left: list[tuple[int, int]] = []
         entries = window.entries
         for older, second in self._pairs:
-            newer = done.into(second)
-            if older in done.gone or newer == older or older not in entries or newer not in entries:
+            there = self._now(window, second)
+            newer = done.into(there)
+            if older not in entries or newer not in entries or there == older:
                 continue
-            if window.place(older) > window.place(newer):  # it came in again in between
-                older, newer = newer, older
-            if not self._merge(window, protected, older, newer, done):
-                waiting.append((older, newer))
-        self._pairs = waiting
+            if older in done.gone or newer == older:
+                left.append((older, there))  # this is not carried out yet
+                continue
+            first, last = older, newer
+            if window.place(first) > window.place(last):  # it came in again in between
+                first, last = last, first
+            if not self._merge(window, protected, first, last, done) or first in done.gone or last in done.gone:
+                left.append((older, there))
+        self._pairs = left
+        self._gone.update(done.gone)
         changes = [
             Replace(number, _pointer(window, done.into(number)), tokens, reason)
             for number, (tokens, reason) in done.pointers.items()
@@ -129,9 +139,22 @@ class Semantic(Policy):
             changes.append(Replace(number, text, done.sizes[number], f"merged: lines from {came}"))
         return Edits(done.drops, changes, reason="near duplicates merged")
 
+    def _now(self, window: Window, number: int) -> int:
+        """Where the content of a block has gone by merges that were carried out; the block itself while it is there."""
+        seen: set[int] = set()
+        while number in self._gone and number not in seen:
+            entry = window.entries.get(number)
+            if entry is not None and not (entry.replaced and is_placeholder(entry.text or "")):
+                break
+            seen.add(number)
+            number = self._gone[number]
+        return number
+
     def _merge(self, window: Window, protected: set[int], older: int, newer: int, done: _Merging) -> bool:
         """Merge a pair; False when it may be possible later."""
         home, into = window.unit_of[older], window.unit_of[newer]
+        if home in window.fixed and into not in window.fixed and window.text(older) == window.text(newer):
+            older, newer, home, into = newer, older, into, home  # the same again as what is pinned
         if home in window.fixed or home == into:
             return True
         if home in protected:
@@ -139,14 +162,18 @@ class Semantic(Policy):
         missing = _missing(window, older, newer, done)
         if missing is None or (missing and into in window.fixed):
             return True
+        kind = window.blocks[older].kind
+        if kind in AS_IT_IS and (missing or not _same(window, older, newer)):
+            return True
         if missing and into in protected:
             return False
         have = done.added.get(newer, [])
-        kind = window.blocks[newer].kind
         grown = self.setting.count(_appended(window, [*have, *missing]), kind) if missing else 0
         size = window.entries[newer].tokens + grown if missing else done.sizes.get(newer, 0)
         more = size - done.sizes.get(newer, window.entries[newer].tokens) if missing else 0
         whole = _whole(window, older, newer)
+        if not whole and kind == "thinking":  # it is signed: it goes as a whole, once nothing is bound to it
+            return len(window.together(home)) == 1
         kept = 0 if whole else self.setting.count(_pointer(window, newer), window.blocks[older].kind)
         freed = window.resident[home] if whole else window.entries[older].tokens
         if freed - kept - more <= 0:
@@ -180,6 +207,29 @@ def _missing(window: Window, older: int, newer: int, done: _Merging) -> list[_Pa
             seen.add(part.plain)
             found.append(part)
     return found
+
+
+def _same(window: Window, older: int, newer: int) -> bool:
+    """Whether two blocks are the same, and where people wrote them the messages that they are from: an answer to
+    another question, or to a picture, is not."""
+    if window.text(older) != window.text(newer):
+        return False
+    if window.blocks[older].kind != "user_message":
+        return True
+    one, other = _message(window, older), _message(window, newer)
+    return one[0] != other[0] and one[1] == other[1] and not any(media for _, _, media in one[1])
+
+
+def _message(window: Window, number: int) -> tuple[int, list[tuple[str, str, bool]]]:
+    """The first block of the message that holds a block, and what each of its blocks is: kind, text, whether media."""
+    blocks = window.blocks
+    message, first, last = blocks[number].message, number, number + 1
+    while first > 0 and blocks[first - 1].message == message:
+        first -= 1
+    while last < len(blocks) and blocks[last].message == message:
+        last += 1
+    media = ("image", "document")
+    return first, [(b.kind, b.text, b.kind in media or b.media is not None) for b in blocks[first:last]]
 
 
 def _whole(window: Window, older: int, newer: int) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy, deepcopy
+
 from ctxctl.eviction.base import Policy
 from ctxctl.model.edits import Drop, Edits
 from ctxctl.model.window import Outlook, Window
@@ -11,22 +13,24 @@ NOTHING = Edits()
 
 class Evictor:
     """Ranks and evicts in one window, by one policy. size: tokens of the model's window; explain: whether drops carry
-    the parts of their score."""
+    the parts of their score; reason: why units go, that of the policy where it is not told."""
 
-    def __init__(self, window: Window, policy: Policy, size: int, *, explain: bool) -> None:
+    def __init__(self, window: Window, policy: Policy, size: int, *, explain: bool, reason: str = "") -> None:
         self._window = window
         self._policy = policy
         self._size = size
         self._explain = explain
+        self._reason = reason or policy.reason or policy.name
         self._floor_said = 0
 
     def ranking(self) -> list[Drop]:
         """Every unit that may leave now, the first to go first, with its score and the parts of it; nothing changes."""
-        return [drop for group in self.ranked(self._window.protected()) for drop in self._drops(group, explain=True)]
+        window = self._window
+        return [drop for group in self.ranked(window) for drop in self._drops(window, group, explain=True)]
 
-    def ranked(self, protected: set[int]) -> list[tuple[float, tuple[int, ...]]]:
+    def ranked(self, window: Window) -> list[tuple[float, tuple[int, ...]]]:
         """Groups of units that leave together with their score, the lowest first; ties by age, then by number."""
-        window, policy = self._window, self._policy
+        policy, protected = self._policy, window.protected()
         units = [u for u in window.resident if u not in protected] if protected else list(window.resident)
         scores, ties = policy.score(window, units), policy.ties(window, units)
         groups = [g for g in window.bound() if protected.isdisjoint(g)] if window.thinking else []
@@ -40,8 +44,8 @@ class Evictor:
         rows += [(s, t, (u,)) for u, (s, t) in of.items()]
         return [(s, group) for s, _, group in sorted(rows)]
 
-    def _drops(self, ranked: tuple[float, tuple[int, ...]], *, explain: bool) -> list[Drop]:
-        window, policy = self._window, self._policy
+    def _drops(self, window: Window, ranked: tuple[float, tuple[int, ...]], *, explain: bool) -> list[Drop]:
+        policy = self._policy
         score, group = ranked
         parts = None
         if explain:  # of the member whose score is the group's
@@ -51,7 +55,7 @@ class Evictor:
                 unit,
                 tuple(window.present(unit)),
                 window.resident[unit],
-                policy.reason or policy.name,
+                self._reason,
                 score,
                 parts,
             )
@@ -59,41 +63,40 @@ class Evictor:
         ]
 
     def outlook(self, target: int, prompt: int) -> Outlook:
-        """What evicting to a target would do. prompt: tokens of the last request, of which a prefix is cached."""
-        window = self._window
-        ranking = self.ranking()
-        left, going, first = window.tokens - target, 0, None
-        for drop in ranking:
-            if left <= 0:
-                break
-            left -= drop.tokens
-            going += 1
-            places = [window.place(b) for b in drop.blocks]
-            first = min([*places, *([] if first is None else [first])])
-        freed = sum(drop.tokens for drop in ranking[:going])
-        kept = prompt if first is None else min(prompt, window.tokens_before(first))
-        return Outlook(tuple(ranking), going, freed, kept, max(0, window.tokens - freed - kept) if going else 0)
+        """What evicting to a target would do, what merges before it included. prompt: tokens of the last request, of
+        which a prefix is cached."""
+        window = _apart(self._window)
+        before = window.tokens
+        done = self._carry_out(window, target, explain=True)
+        rest = [drop for group in self.ranked(window) for drop in self._drops(window, group, explain=True)]
+        kept = window.stable_prefix(prompt)
+        behind = max(0, window.tokens - kept) if done else 0
+        return Outlook((*done.drops, *rest), len(done.drops), before - window.tokens, kept, behind)
 
     def evict(self, target: int) -> tuple[Edits, int | None, tuple[tuple[str, int], ...]]:
         """Merge what loses nothing, then evict from the lowest score up until the window holds no more than the
         target."""
-        window = self._window
-        if window.tokens <= target:
+        if self._window.tokens <= target:
             return NOTHING, None, ()
+        return (self._carry_out(self._window, target, explain=self._explain), *self.floor(target))
+
+    def _carry_out(self, window: Window, target: int, *, explain: bool) -> Edits:
+        if window.tokens <= target:
+            return NOTHING
         merged = self._policy.merge(window, window.protected())
         if merged:
             window.apply(merged)
         drops = window.spare(window.tokens - target)
         left = window.tokens - target - sum(drop.tokens for drop in drops)
         if left > 0:
-            for ranked in self.ranked(window.protected()):
-                for drop in self._drops(ranked, explain=self._explain):
+            for ranked in self.ranked(window):
+                for drop in self._drops(window, ranked, explain=explain):
                     drops.append(drop)
                     left -= drop.tokens
                 if left <= 0:
                     break
         window.apply(Edits(drops))
-        return (joined(merged, Edits(drops)), *self.floor(target))
+        return joined(merged, Edits(drops))
 
     def floor(self, target: float) -> tuple[int | None, tuple[tuple[str, int], ...]]:
         """What stays above a target and what holds it. It is said once, and once more when it passes the window."""
@@ -115,7 +118,10 @@ class Evictor:
     def causes(self) -> tuple[tuple[str, int], ...]:
         """What can't leave now, and its tokens, the largest first."""
         window = self._window
-        found: dict[str, int] = {"system prompt and tools (not in the file)": window.overhead}
+        found: dict[str, int] = {
+            "system prompt and tools (not in the file)": window.overhead,
+            "growth that no block explains": window.hidden,
+        }
         for unit, tokens in window.fixed.items():
             reason = window.units[unit].pinned or ""
             found[reason] = found.get(reason, 0) + tokens
@@ -147,3 +153,12 @@ def joined(one: Edits, other: Edits) -> Edits:
         (*one.helper, *other.helper),
         one.reason or other.reason,
     )
+
+
+def _apart(window: Window) -> Window:
+    """A window to try edits on. It shares what edits leave alone: the tables, and what is in them."""
+    apart = copy(window)
+    for name, value in vars(window).items():
+        if name not in ("blocks", "unit_of", "units"):
+            setattr(apart, name, value.copy() if isinstance(value, dict | set | list) else deepcopy(value))
+    return apart

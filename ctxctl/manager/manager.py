@@ -5,14 +5,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import floor
 
 from ctxctl.eviction.base import Policy, Setting, roughly
+from ctxctl.eviction.hybrid import Hybrid
 from ctxctl.eviction.options import EvictionOptions
 from ctxctl.eviction.specs import Spec, policy_of
+from ctxctl.manager.arguments import counted, share, string, whole
 from ctxctl.manager.evictor import Evictor, joined
 from ctxctl.manager.ledger import Ledger
 from ctxctl.manager.options import ManagerOptions
+from ctxctl.model.block import KINDS
 from ctxctl.model.edits import Drop, Edits
 from ctxctl.model.limits import DEFAULT_WINDOW
 from ctxctl.model.unit import Trace
@@ -21,6 +25,8 @@ from ctxctl.pressure.monitor import ContextPressureMonitor
 from ctxctl.pressure.options import PressureOptions, PressureThresholds
 
 NOTHING = Edits()
+RESCUE = "emergency: evicted by hybrid"
+"""Why units go at the last moment where the policy's own rule did not free enough."""
 
 
 class ContextWindowManager:
@@ -30,9 +36,12 @@ class ContextWindowManager:
     it, and `overflow` when the provider refused a request as too long. Decisions are data: what was done and why.
 
     window: tokens of the model's window. policy: a name, a spec (`mask:keep=10`) or a policy. trigger: utilization from
-    which on it evicts (default: the orange threshold, or the watermark where `act_at` says so). target: utilization
-    that it evicts down to. count: tokens of a text of some kind. trace: of a recorded session, whose blocks then come
-    in by number. explain: whether drops carry the parts of their score.
+    which on it evicts (default: the orange threshold, or the watermark where `act_at` says so); at red it evicts
+    whatever the trigger, and a trigger above red moves red up to it. target: utilization that it evicts down to. count:
+    tokens of a text of some kind. trace: of a recorded session, whose blocks then come in by number. overhead: tokens
+    in front that no block holds. explain: whether drops carry the parts of their score.
+
+    Raises ValueError or TypeError for an argument that makes no sense, UsageError for an unknown policy.
     """
 
     def __init__(
@@ -51,14 +60,25 @@ class ContextWindowManager:
         overhead: int = 0,
         explain: bool = True,
     ) -> None:
-        self.size = window
+        self.size = whole("window", window, least=1)
+        trigger, target = share("trigger", trigger), share("target", target)
+        if trigger is not None and target is not None and target > trigger:
+            raise ValueError(f"the target {target:g} is above the trigger {trigger:g}")
+        whole("overhead", overhead)
+        count = counted(count)
         self.thresholds = thresholds or PressureThresholds()
+        if trigger is not None and trigger > self.thresholds.red:
+            self.thresholds = replace(self.thresholds, red=trigger)
         pressure = pressure or PressureOptions()
         self.eviction = eviction or EvictionOptions()
         self.options = options or ManagerOptions()
         self.explain = explain
         setting = Setting(window, count, self.eviction)
+        if not isinstance(policy, str | Spec | Policy):
+            raise TypeError(f"the policy must be a name, a spec or a policy, not {policy!r}")
         self.policy = policy if isinstance(policy, Policy) else policy_of(policy, setting)
+        if self.policy.needs_recording and trace is None:
+            raise ValueError(f"the policy {self.policy.name} needs a recording: give the manager a trace")
         at = self.thresholds.orange if pressure.act_at == "orange" else pressure.watermark
         self.trigger = at if trigger is None else trigger
         self.target = min(self.eviction.target if target is None else target, self.trigger)
@@ -71,7 +91,9 @@ class ContextWindowManager:
         )
         self._tokens: Sequence[int] = source.tokens
         self._arrived = self.window.overhead
-        self._evictor = Evictor(self.window, self.policy, window, explain=explain)
+        rule = not self.policy.ranks and self.policy.group == "policy" and self.policy.limit is None
+        self._rescue = Evictor(self.window, Hybrid(setting), window, explain=explain, reason=RESCUE) if rule else None
+        self._evictor = self._rescue or Evictor(self.window, self.policy, window, explain=explain)
         self._edits = NOTHING
         self._freed = 0
         self._credits: deque[tuple[int, Sequence[tuple[int, int]]]] = deque()
@@ -81,6 +103,12 @@ class ContextWindowManager:
     def turn(self) -> int:
         """The call that comes next."""
         return self.window.turn
+
+    @property
+    def evicts(self) -> bool:
+        """Whether it evicts what is missing, at the trigger or at the last moment; what does not only follows a rule of
+        its own, and may leave the window too full."""
+        return self.policy.ranks or self._rescue is not None or self.policy.limit is not None
 
     # what comes in
 
@@ -117,9 +145,14 @@ class ContextWindowManager:
         target: str | None = None,
         is_error: bool = False,
     ) -> str:
-        """A block comes in: a system prompt, a user message, injected memory. Returns its id."""
+        """A block comes in: a system prompt, a user message, injected memory. Returns its id.
+
+        Raises ValueError for a kind that is not known, TypeError for a text that is none."""
         if self._ledger is None:
             raise ValueError("a manager over a recorded trace takes its blocks by number")
+        if kind not in KINDS:
+            raise ValueError(f"{kind!r} is no kind of block; known: {', '.join(KINDS)}")
+        string("text", text)
         number = self._ledger.add(
             kind, text, self.turn, role, tool_name=tool_name, call_id=call_id, target=target, is_error=is_error
         )
@@ -144,9 +177,12 @@ class ContextWindowManager:
         action = self._action(utilization)
         floor_: int | None = None
         causes: tuple[tuple[str, int], ...] = ()
-        if action in ("act", "forced", "emergency") and policy.ranks:
+        rescued = action == "emergency" and self._rescue is not None
+        if rescued or (action in ("act", "forced", "emergency") and policy.ranks):
             evicted, floor_, causes = self._evictor.evict(floor(self.target * self.size))
             reasons = (*reasons, f"utilization {utilization:.2f}")
+            if rescued and evicted:
+                reasons = (*reasons, RESCUE)
             if evicted:
                 edits = joined(edits, evicted)
         elif not policy.ranks:
@@ -166,7 +202,8 @@ class ContextWindowManager:
             compaction="micro" if edits else None,
         )
         self._arrived = 0
-        ahead = self.outlook() if action == "evaluate" and self.explain and policy.ranks else None
+        live = self._ledger is not None and self.explain
+        ahead = self.outlook() if live and action == "evaluate" and policy.ranks else None
         return Decision(
             action, window.turn, before, window.tokens, reading.level or "", edits, reasons, floor_, causes, ahead
         )
@@ -185,11 +222,15 @@ class ContextWindowManager:
 
         calls: (id, tool, arguments). prompt, output: tokens of the request and its answer as the provider reported
         them; what was counted too little or too much of the prompt is put down to the overhead. credits: (unit,
-        times) when they are known from a recording.
+        times) when they are known from a recording. Raises TypeError or ValueError for tokens that are no whole number
+        of 0 or more.
         """
         window = self.window
+        whole("output", output)
+        for part in (text, thinking):
+            string("what a call wrote", part)
         if prompt is not None:
-            window.settle(prompt)
+            window.settle(whole("prompt", prompt))
         now = window.turn
         if self._ledger is not None:
             credits = self._ledger.credits(text, calls)
@@ -232,8 +273,11 @@ class ContextWindowManager:
 
     def restore(self, unit: int) -> int:
         """A unit that was evicted or replaced comes in again as it was, at the end of the window; returns its tokens.
-        Blocks of it that are yet to come, or that the client took back, stay away."""
+        Blocks of it that are yet to come, or that the client took back, stay away. Raises ValueError for a unit that is
+        not known."""
         window = self.window
+        if not 0 <= unit < len(window.units):
+            raise ValueError(f"there is no unit {unit}: {len(window.units):,} are known, from 0 on")
         came = 0
         for number in window.units[unit].blocks:
             if number not in self._came:
@@ -255,7 +299,7 @@ class ContextWindowManager:
     # deciding
 
     def _action(self, utilization: float) -> str:
-        if utilization >= self.trigger:
+        if utilization >= min(self.trigger, self.thresholds.red):
             if utilization >= max(self.options.emergency, self.thresholds.red):
                 return "emergency"
             return "forced" if utilization >= self.thresholds.red else "act"

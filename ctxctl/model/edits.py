@@ -42,13 +42,14 @@ class Insert:
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """Drops, then replacements, then insertions. helper: (prompt, output) tokens of each call that a model made for
-    them. reason: why the strategy acted at all."""
+    """Drops, then replacements, then insertions. helper: each call that a model made for them, as (prompt,
+    output, shares_prefix): tokens, and whether it goes on with the conversation as last sent, under the same system
+    prompt and tools, so that a cache can serve that. reason: why the strategy acted at all."""
 
     drops: Sequence[Drop] = ()
     replaces: Sequence[Replace] = ()
     inserts: Sequence[Insert] = ()
-    helper: Sequence[tuple[int, int]] = field(default=())
+    helper: Sequence[tuple[int, int, bool]] = field(default=())
     reason: str = ""
 
     def __bool__(self) -> bool:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-from ctxctl.model.edits import Drop
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +22,23 @@ class Step:
     refetched: int
     level: str
     action: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evicted:
+    """One unit that left. block: id of its first one, None for what the engine had put in itself; line: where it
+    stands. score, parts: of a policy that ranks."""
+
+    turn: int
+    block: str | None
+    kind: str
+    tool: str | None
+    target: str | None
+    line: int | None
+    tokens: int
+    score: float | None
+    parts: Mapping[str, float] | None
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +93,7 @@ class Replay:
     breaks: Sequence[tuple[int, int]]
     floor: Floor | None
     steps: Sequence[Step] = ()
-    evicted: Sequence[tuple[int, Drop]] = ()
+    evicted: Sequence[Evicted] = ()
     unsupported: str | None = None
 
     @property

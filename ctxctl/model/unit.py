@@ -79,12 +79,24 @@ class Turn:
 @dataclass(frozen=True, slots=True)
 class RecordedCut:
     """What the agent itself did to its window before a call. kept: blocks that stay, None: all but those in `cleared`,
-    whose content went. summary: blocks that came in for it, which no other policy would have seen."""
+    whose content went. summary: blocks that came in for it, which no other policy would have seen. unseen: tokens by
+    which the reported prompt then differs from what is known to be in it."""
 
     turn: int
     kept: frozenset[int] | None
     cleared: tuple[int, ...]
     summary: tuple[int, ...]
+    unseen: int = 0
+
+    def stays(self, number: int, kind: str) -> bool:
+        """Whether a resident block outlives a compaction. What came in with the summary stands behind it."""
+        if self.kept is None or number in self.kept or kind in ("system", "tool_definitions"):
+            return True
+        return bool(self.summary) and number >= min(self.summary)
+
+
+CLEARED_TOKENS = 8
+"""What stands for a result that an agent cleared: one short sentence in the runtimes that do."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,11 +61,12 @@ class Entry(NamedTuple):  # a tuple: one is made whenever a block comes in
 class Window:
     """Resident blocks in their order.
 
-    blocks, unit_of, units: the tables that numbers refer to; a live manager lets them grow. overhead: tokens in front
-    that are in no block. tokens: overhead and all resident blocks. turn: the next call. exchange: the current one.
-    references, used: per unit, how often turns used it lately and when last; a policy reads them. time: of the next
-    call, seconds since 1970; last_time: of the one before; prompt, output: tokens of the last request and its answer.
-    stand_ins: made blocks that stood for a block which came in again since, oldest first.
+    blocks, unit_of, units: the tables that numbers refer to; a live manager lets them grow. overhead: tokens in
+    front that are in no block; hidden: growth of the prompt that no block explains. tokens: these and all resident
+    blocks. turn: the next call. exchange: the current one. references, used: per unit, how often turns used it
+    lately and when last; a policy reads them. time: of the next call, seconds since 1970; last_time: of the one
+    before; prompt, output: tokens of the last request and its answer. stand_ins: made blocks that stood for a block
+    which came in again since, oldest first.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class Window:
         self.units = units
         self.overhead = overhead
         self.tokens = overhead
+        self.hidden = 0
         self.turn = 1
         self.exchange = 0
         self.time: float | None = None
@@ -127,7 +129,7 @@ class Window:
             self._join(unit)
         if kind == "tool_call":
             self.pending.add(home)
-        elif kind == "user_message":
+        elif kind == "user_message" or (kind in ("image", "document") and self._attached(number)):
             if self.blocks[number].exchange > self.exchange:
                 self.exchange = self.blocks[number].exchange
                 self.asked.clear()
@@ -138,6 +140,11 @@ class Window:
         elif kind in ("tool_result", "image", "document"):
             self.pending.discard(home)
             self.fresh.add(home)
+
+    def _attached(self, number: int) -> bool:
+        """Whether a picture or document came with a prompt, and not with a tool's result."""
+        block, unit = self.blocks[number], self.units[self.unit_of[number]]
+        return block.call_id is None and block.exchange > 0 and unit.kind in ("image", "document")
 
     def _join(self, unit: Unit) -> None:
         """Reasoning and calls of one response know of each other, and of a pinned one among them."""
@@ -290,25 +297,34 @@ class Window:
         return dropped, shrunk
 
     def grow(self, tokens: int) -> int:
-        """The recorded prompt grew, or shrank, by tokens of no known block: the overhead takes it. What shrank is no
-        more than what no policy evicts, the overhead and what is pinned. Returns by how many it changed."""
-        changed = max(tokens, -max(0, self.overhead + sum(self.fixed.values())))
-        self.overhead += changed
+        """The prompt grew, or shrank, by tokens of no known block. What grew stands where the window ends now, hidden;
+        what shrank is taken from the overhead, and is no more than what no policy evicts. Returns by how many it
+        changed."""
+        changed = max(tokens, -max(0, self.overhead + self.hidden + sum(self.fixed.values())))
         self.tokens += changed
+        if changed > 0:
+            self._prefix.append(changed)
+            self.hidden += changed
+        else:
+            self.overhead += changed
         return changed
 
     def settle(self, prompt: int) -> int:
-        """The provider reported so many tokens: the difference is put down to the overhead; returns it."""
-        difference = prompt - self.tokens
-        self.overhead += difference
+        """The provider reported so many tokens of prompt; returns by how many the window changed. What the first
+        request held beyond its blocks stands in front of them: the system prompt and the tools."""
+        if self.prompt or prompt <= self.tokens:
+            return self.grow(prompt - self.tokens)
+        first = prompt - self.tokens
+        self.overhead += first
         self.tokens = prompt
-        return difference
+        return first
 
     def check(self) -> None:
         """Raise AssertionError unless every sum is the sum of its parts."""
         entries = sum(entry.tokens for entry in self.entries.values())
-        if self.tokens != self.overhead + entries:
-            raise AssertionError(f"the window holds {self.overhead + entries} tokens, its counter says {self.tokens}")
+        total = self.overhead + self.hidden + entries
+        if self.tokens != total:
+            raise AssertionError(f"the window holds {total} tokens, its counter says {self.tokens}")
         units = sum(self.resident.values()) + sum(self.fixed.values())
         own = sum(entry.tokens for number, entry in self.entries.items() if number < 0)
         if units + own != entries:

@@ -9,6 +9,7 @@ every common prefix; calibrated: the share `h` of it that the recording shows.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import inf, sqrt
@@ -58,14 +59,16 @@ class CacheTerms:
 
 @dataclass(frozen=True, slots=True)
 class CacheFit:
-    """What a recording's cache served. shortfall: tokens of each common prefix that it did not, factor: of the rest."""
+    """What a recording's cache served. shortfall: tokens of each common prefix that it did not, factor: of the rest.
+    written: share of what was not served that was stored for later, at the price of a write."""
 
     shortfall: float
     factor: float
+    written: float = 1.0
 
     def served(self, cached: int) -> float:
         """Tokens that it serves of a common prefix of so many."""
-        return self.factor * max(0.0, cached - self.shortfall)
+        return min(float(cached), self.factor * max(0.0, cached - self.shortfall))
 
 
 class Tariff:
@@ -88,7 +91,7 @@ class Tariff:
         written = sum(t.usage.cache_write for t in trace.turns if t.usage is not None)
         self.hour = kept / written if written else 0.0
         self._life = life_of(trace)
-        self._prices: dict[tuple[int, bool, bool], Prices | None] = {}
+        self._prices: dict[tuple[int, bool], Prices | None] = {}
 
     @property
     def life(self) -> float:
@@ -102,20 +105,28 @@ class Tariff:
         """The row of the last call."""
         return self.rows[-1] if self.rows else None
 
-    def prices(self, call: int, prompt: int, *, listed: bool = False) -> Prices | None:
-        """Prices of a call with so long a prompt, with the terms laid over unless they are to be those of the list."""
+    def listed(self) -> Tariff:
+        """The same without prices that were laid over those of the list."""
+        if self.terms.read is None and self.terms.write is None:
+            return self
+        plain = copy(self)
+        plain.terms = replace(self.terms, read=None, write=None)
+        plain._prices = {}
+        return plain
+
+    def prices(self, call: int, prompt: int) -> Prices | None:
+        """Prices of a call with so long a prompt, with the terms laid over."""
         row = self.rows[call]
         if row is None:
             return None
         long = row.long_from is not None and prompt > row.long_from
-        key = (id(row), long, listed)
+        key = (id(row), long)
         if key not in self._prices:
             found = prices_of(row, prompt)
             if found is not None:
-                own = None if listed else self.terms.read
-                read = found.read if own is None else found.input * own
+                read = found.read if self.terms.read is None else found.input * self.terms.read
                 write = found.write * (1 - self.hour) + found.write_1h * self.hour
-                if self.terms.write is not None and not listed:
+                if self.terms.write is not None:
                     write = found.input * self.terms.write
                 found = replace(found, read=read, write=write, write_1h=write)
             self._prices[key] = found
@@ -167,15 +178,18 @@ def life_of(trace: Trace) -> float:
     return kept
 
 
-def costs_of(replay: Replay, tariff: Tariff, fit: CacheFit | None) -> Costs:
-    """The bill of a replay. fit: what the recording's cache served, None when it does not show."""
+def costs_of(replay: Replay, tariff: Tariff, fit: CacheFit | None, among: frozenset[int] | None = None) -> Costs:
+    """The bill of a replay. fit: what the recording's cache served, None when it does not show. among: the calls that
+    it is about, all when None."""
     calls: list[tuple[int, int, int, int]] = [
         (k, prompt, cached, output)
         for k, (prompt, cached, output) in enumerate(zip(replay.prompts, replay.cached, replay.outputs, strict=True))
     ]
     last = len(calls) - 1
+    if among is not None:
+        calls = [c for c in calls if c[0] in among]
     calls += [(last, prompt, cached, output) for prompt, cached, output in replay.helper]
-    plain = stored = saved = served = 0.0
+    plain = stored = saved = fitted = 0.0
     for call, prompt, cached, output in calls:
         prices = tariff.prices(call, prompt)
         if prices is None:
@@ -185,8 +199,11 @@ def costs_of(replay: Replay, tariff: Tariff, fit: CacheFit | None) -> Costs:
         stored += prices.write * prompt + answer
         saved += (prices.write - prices.read) * cached
         if fit is not None:
-            served += (prices.write - prices.read) * fit.served(cached)
-    calibrated = None if fit is None else (stored - served) / 1e6
+            hit = fit.served(cached)
+            share = fit.written if tariff.terms.write is None else 1.0
+            new = prices.input + (prices.write - prices.input) * share
+            fitted += new * (prompt - hit) + prices.read * hit + answer
+    calibrated = None if fit is None else fitted / 1e6
     return Costs(plain / 1e6, (stored - saved) / 1e6, calibrated)
 
 

@@ -81,7 +81,7 @@ def protected_calls(trace: Trace) -> Calls:
             group = there.intersection(window.together(unit))
             if window.anchored(unit) or not held.isdisjoint(group):
                 sure |= group
-        found.fixed.append(window.overhead + sum(window.fixed.values()))
+        found.fixed.append(window.overhead + window.hidden + sum(window.fixed.values()))
         found.sure.append(sure)
         found.most.append(sum(window.resident.get(u, 0) for u in window.protected()))
         window.fresh.clear()

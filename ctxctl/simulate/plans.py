@@ -85,16 +85,16 @@ def run_plan(
         return replace(row, best_interval=best_interval(int(keep), tariff.multipliers()))
     preset = plan.subject
     if preset.unsupported is not None:
-        return Run(preset.id, "preset", plan.capacity, None, None, preset.unsupported, False)
+        return Run(preset.id, "preset", plan.capacity, None, None, preset.unsupported, "unsupported")
     from ctxctl.simulate.presets import preset_policy
 
     answer = tariff.row.output if tariff.row is not None and plan.capacity == window else None
-    setting = Setting(plan.capacity, _counter(trace), options.eviction, answer or ANSWER)
+    setting = Setting(plan.capacity, _counter(trace), options.eviction, answer or ANSWER, trace.model)
     policy = preset_policy(preset, setting, options.summary)
     warning = policy.warning(fixed_tokens(trace))
     played = play(trace, policy, plan.capacity, None, None, tariff, options)
     row = row_of(played, "preset", tariff, baseline, name=preset.id, best=best)
-    return replace(row, trigger=None, target=None, exact=preset.class_ == "deterministic", warning=warning)
+    return replace(row, trigger=None, target=None, replay=preset.replay, warning=warning)
 
 
 def _counter(trace: Trace) -> Callable[[str, str], int]:

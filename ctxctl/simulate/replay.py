@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ctxctl.manager.manager import ContextWindowManager
 from ctxctl.model.edits import Drop
-from ctxctl.model.result import Floor, Replay, Step
+from ctxctl.model.result import Evicted, Floor, Replay, Step
 from ctxctl.model.unit import Trace
 from ctxctl.simulate.residence import Residence
 
@@ -37,11 +37,14 @@ def replay(trace: Trace, manager: ContextWindowManager, options: ReplayOptions |
     helper: list[tuple[int, int, int]] = []
     breaks: list[tuple[int, int]] = []
     steps: list[Step] = []
-    evicted: list[tuple[int, Drop]] = []
+    evicted: list[Evicted] = []
     evictions = evicted_tokens = compactions = compacted = edits = overflows = came = taken_back = refetched_before = 0
     floor: Floor | None = None
     last_time: float | None = None
-    sent = drift = 0
+    drift = 0
+    # what the first call read from a cache was stored before the recording began
+    begun = trace.turns[0].usage if trace.turns else None
+    sent = begun.cache_read if begun is not None else 0
     last = trace.turns[-1] if trace.turns else None
     for turn in trace.turns:
         if turn.leaving:
@@ -66,26 +69,29 @@ def replay(trace: Trace, manager: ContextWindowManager, options: ReplayOptions |
             compacted += shrunk
             residence.edited(decision.edits)
             if options.steps:
-                evicted += [(turn.index, d) for d in decision.edits.drops]
-        if decision.floor is not None and floor is None and decision.floor > manager.size:
-            floor = Floor(turn.index, decision.floor, decision.causes)
-        if own and turn.prompt is not None:
-            drift += window.settle(turn.prompt)
+                evicted += [_evicted(trace, turn.index, d) for d in decision.edits.drops]
+        if own and turn.index in trace.recorded:
+            drift += window.grow(trace.recorded[turn.index].unseen)
         prompt = window.tokens
         prefix = window.stable_prefix(sent)
-        if decision.edits:
-            if prefix < sent:
-                edits += 1
-                breaks.append((prompt - prefix, dropped + shrunk))
-            helper += [(p, min(p, sent), o) for p, o in decision.edits.helper]
+        if decision.edits and prefix < sent:
+            edits += 1
+            breaks.append((prompt - prefix, dropped + shrunk))
         expired = turn.time is not None and last_time is not None and turn.time - last_time > options.cache_life
+        if decision.edits:
+            for size, output, shares in decision.edits.helper:
+                common = min(size, sent) if shares and not expired else 0
+                helper.append((size, common if common >= options.cache_minimum else 0, output))
         if expired or prefix < options.cache_minimum:
             prefix = 0
         prompts.append(prompt)
         cached.append(prefix)
         outputs.append(turn.output)
         sent, last_time = prompt, turn.time if turn.time is not None else last_time
-        overflows += prompt > manager.size
+        if prompt > manager.size:
+            overflows += 1
+            if manager.evicts and (floor is None or prompt > floor.tokens):
+                floor = Floor(turn.index, prompt, manager.causes())
         missed = residence.judge(turn)
         manager.turn_end(credits=turn.credits, output=turn.output)
         again = 0
@@ -104,7 +110,7 @@ def replay(trace: Trace, manager: ContextWindowManager, options: ReplayOptions |
                     shrunk,
                     missed.references,
                     missed.misses,
-                    again,
+                    missed.tokens,
                     decision.level,
                     decision.action,
                 )
@@ -145,4 +151,15 @@ def replay(trace: Trace, manager: ContextWindowManager, options: ReplayOptions |
         floor,
         steps,
         evicted,
+    )
+
+
+def _evicted(trace: Trace, turn: int, drop: Drop) -> Evicted:
+    """What a drop is about, for people; what the engine itself had put in has no unit."""
+    if drop.unit < 0:
+        return Evicted(turn, None, "summary", None, None, None, drop.tokens, drop.score, drop.parts, drop.reason)
+    unit = trace.units[drop.unit]
+    line = trace.blocks[unit.blocks[0]].source.line
+    return Evicted(
+        turn, unit.id, unit.kind, unit.tool_name, unit.target, line, drop.tokens, drop.score, drop.parts, drop.reason
     )

@@ -13,9 +13,11 @@ from ctxctl.trace.atoms import HEADLINE, lines, words
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """What one turn used and did not find. units: those that are fetched again; references, misses: how many."""
+    """What one turn used and did not find. units: those that are fetched again, tokens: theirs; references, misses: how
+    many."""
 
     units: Sequence[int]
+    tokens: int
     references: int
     misses: int
 
@@ -35,6 +37,7 @@ class Residence:
         self.weight = self.missed_weight = 0.0
         self.used_turns = self.missed_turns = 0
         self.first_uses = self.first_misses = 0
+        self._paid: set[int] = set()  # fetched again and not seen to leave since
         self.demand = self.refetched = self.refetches = self.excess = 0
 
     def _hold(self, block: int, atoms: Sequence[int]) -> None:
@@ -122,13 +125,17 @@ class Residence:
         self.used_turns += count > 0
         self.missed_turns += misses > 0
         self.demand += sum(units[u].tokens for u in wanted)
-        self.refetched += sum(units[u].tokens for u in missed)
-        self.refetches += len(missed)
-        self.excess += sum(not again for again in missed.values())
-        return Missed(sorted(missed), count, misses)
+        due = [u for u in missed if u not in self._paid]
+        self._paid.update(due)
+        tokens = sum(units[u].tokens for u in due)
+        self.refetched += tokens
+        self.refetches += len(due)
+        self.excess += sum(not missed[u] for u in due)
+        return Missed(sorted(missed), tokens, count, misses)
 
     def restored(self, unit: int) -> None:
         """A unit came in again as it was; what had replaced it still stands, and holds nothing more."""
+        self._paid.discard(unit)
         self._sync()
         entries = self._window.entries
         self.arrived(

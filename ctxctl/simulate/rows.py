@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
-from ctxctl.model.edits import Drop
-from ctxctl.model.result import Floor, Replay, Step
+from ctxctl.model.result import Evicted, Floor, Replay, Step
 from ctxctl.simulate.baseline import Baseline
 from ctxctl.simulate.bill import Costs, Tariff, break_even, costs_of
 
@@ -20,7 +20,8 @@ class Run:
     rmr: weighted misses / weighted references; step_miss: turns with a miss / turns with a reference; miss_ratio:
     tokens fetched again / tokens demanded; refetch_cost: USD of reading them once more; first_uses, first_misses:
     references to what the agent had not repeated itself. regret: by how much of the demand more than the optimum.
-    edits: turns at which something changed that had been sent.
+    edits: turns at which something changed that had been sent. replay: how far it can be trusted: exact; by a
+    runtime's rules with an assumption in them; with summaries of assumed size; or not replayed.
     """
 
     policy: str
@@ -29,7 +30,7 @@ class Run:
     trigger: float | None
     target: float | None
     unsupported: str | None = None
-    exact: bool = True
+    replay: Literal["exact", "assumed", "sized", "unsupported"] = "exact"
     warning: str | None = None
     peak: int | None = None
     prompt_tokens: int | None = None
@@ -62,7 +63,12 @@ class Run:
     floor: Floor | None = None
     timeline: Sequence[int] = ()
     steps: Sequence[Step] = ()
-    evicted: Sequence[tuple[int, Drop]] = ()
+    evicted: Sequence[Evicted] = ()
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing in it is assumed."""
+        return self.replay == "exact"
 
     @property
     def rmr(self) -> float | None:
@@ -93,19 +99,17 @@ def row_of(
     *,
     name: str | None = None,
     best: int | None = None,
-    replace_capacity: int | bool | None = True,
+    endless: bool = False,
 ) -> Run:
-    """The row of a replay. best: tokens that the optimum fetches again at the same capacity; replace_capacity: what the
-    row says instead of the capacity that it was replayed at."""
+    """The row of a replay. best: tokens that the optimum fetches again at the same capacity; endless: it was
+    replayed without a limit."""
     cost = costs_of(played, tariff, baseline.fit)
-    own = replace_capacity is True
-    capacity = played.capacity if own else replace_capacity
     return Run(
         name or played.policy,
         group,
-        None if capacity is True else capacity,
-        played.trigger if own else None,
-        played.target if own else None,
+        None if endless else played.capacity,
+        None if endless else played.trigger,
+        None if endless else played.target,
         peak=played.peak,
         prompt_tokens=sum(played.prompts),
         evictions=played.evictions,
@@ -113,7 +117,7 @@ def row_of(
         compactions=played.compactions,
         compacted_tokens=played.compacted_tokens,
         edits=played.edits,
-        overflow_turns=played.overflow_turns if own else 0,
+        overflow_turns=0 if endless else played.overflow_turns,
         hits=played.hits,
         misses=played.misses,
         weight=played.weight,
@@ -128,7 +132,7 @@ def row_of(
         refetch_cost=tariff.to_read(played.refetched),
         excess_rereads=played.excess_rereads,
         cached_tokens=sum(played.cached),
-        regret=(played.refetched - best) / played.demand if best is not None and played.demand else None,
+        regret=_regret(played, best),
         break_even_turns=break_even(played, tariff.multipliers()),
         cost=cost,
         cost_ratio=cost.ratio(baseline.cost),
@@ -137,6 +141,13 @@ def row_of(
         steps=played.steps,
         evicted=played.evicted,
     )
+
+
+def _regret(played: Replay, best: int | None) -> float | None:
+    """Against the optimum at the same budget; a policy that overran it is held against nothing."""
+    if best is None or not played.demand or played.overflow_turns:
+        return None
+    return (played.refetched - best) / played.demand
 
 
 def frontier(runs: Sequence[Run]) -> tuple[Run, ...]:

@@ -60,11 +60,10 @@ def sweep(
 
     base = play(trace, "recorded", ENDLESS, None, None, tariff, options)
     baseline = baseline_of(trace, base, tariff)
-    own = options.windows[0] if options.windows else window
-    ceilings = [row_of(base, "ceiling", tariff, baseline, replace_capacity=own)]
+    ceilings = [row_of(base, "ceiling", tariff, baseline, endless=True)]
     tick()
     endless = play(trace, "unbounded", ENDLESS, None, None, tariff, options)
-    ceilings.append(row_of(endless, "ceiling", tariff, baseline, replace_capacity=None))
+    ceilings.append(row_of(endless, "ceiling", tariff, baseline, endless=True))
     tick()
     best: dict[int, int] = {}
     note = None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from statistics import median
 
-from ctxctl.simulate.baseline import OFF
+from ctxctl.simulate.baseline import MODEL_OFF, OFF
 from ctxctl.simulate.bill import REGIMES, Costs
 from ctxctl.simulate.rows import Run, frontier
 from ctxctl.simulate.sweep import Sweep
@@ -43,13 +43,15 @@ class Off:
 
 @dataclass(frozen=True, slots=True)
 class SweepTotal:
-    """Sums over transcripts. priced: those with a bill. replay_error: median over transcripts of the median call's;
-    total_error: of the sums. halves: medians over transcripts, without sign."""
+    """Sums over transcripts. bill: as recorded, else at list prices, of the priced transcripts; recorded_cost: of those
+    that record one. replay_error: median over transcripts of the median call's; total_error: of the sums. model_error:
+    of the calibrated bills, median. halves: medians over transcripts, without sign."""
 
     sessions: int
     turns: int
     prompt_tokens: int
     cost: Costs
+    bill: float | None
     recorded_cost: float | None
     replayed_cost: float | None
     priced: int
@@ -62,23 +64,30 @@ class SweepTotal:
     ceilings: tuple[TotalRun, ...]
     placebo: float | None
     multipliers: tuple[float, float] | None
+    model_error: float | None = None
 
     @property
     def calibrated(self) -> bool:
-        """Whether the replay reproduces the bills, so that money can be trusted."""
-        return self.replay_error is not None and self.replay_error <= OFF and self.efficiency is not None
+        """Whether replay and cache model reproduce the bills, so that money can be trusted."""
+        return (
+            self.replay_error is not None
+            and self.replay_error <= OFF
+            and self.model_error is not None
+            and self.model_error <= MODEL_OFF
+        )
 
 
 def total_of(sweeps: Sequence[Sweep], *, own_windows: bool) -> SweepTotal:
     """The sums over the sweeps of several transcripts. own_windows: each was replayed at its own model's window."""
     draws = _draws(len(sweeps))
     runs = _rows(sweeps, lambda s: s.runs, own_windows, draws)
-    marks = {id(r): r for r in frontier([t.run for t in runs])}
-    ordered = list(marks.values())
+    ordered = frontier([t.run for t in runs])
     by_label = {_label(t.run): t for t in runs}
     bases = [s.baseline for s in sweeps]
-    known = [b for b in bases if (b.recorded_cost or b.list_cost) is not None and b.replayed_cost is not None]
-    truth = [b.recorded_cost if b.recorded_cost is not None else b.list_cost or 0.0 for b in known]
+    known = [b for b in bases if b.bill is not None and b.replayed_cost is not None]
+    truth = [b.bill or 0.0 for b in known]
+    paid = [b.recorded_cost for b in bases if b.recorded_cost is not None]
+    models = [b.model_error for b in bases if b.model_error is not None]
     again = [b.replayed_cost or 0.0 for b in known]
     errors = [b.replay_error for b in bases if b.replay_error is not None]
     halves = [b.halves for b in bases if b.halves is not None]
@@ -91,6 +100,7 @@ def total_of(sweeps: Sequence[Sweep], *, own_windows: bool) -> SweepTotal:
         sum(b.prompt_tokens for b in bases),
         sum_costs([(b.cost, b.cost) for b in bases])[0],
         sum(truth) if known else None,
+        sum(paid) if paid else None,
         sum(again) if known else None,
         len(known),
         median(errors) if errors else None,
@@ -106,6 +116,7 @@ def total_of(sweeps: Sequence[Sweep], *, own_windows: bool) -> SweepTotal:
         tuple(_rows(sweeps, lambda s: s.ceilings, own_windows, draws)),
         sum(placebos) / len(placebos) if placebos else None,
         multipliers.pop() if len(multipliers) == 1 else None,
+        median(models) if models else None,
     )
 
 
@@ -114,20 +125,23 @@ def _draws(count: int) -> list[list[int]]:
     return [random.choices(range(count), k=count) for _ in range(RESAMPLES)] if count > 1 else []
 
 
-def _label(run: Run) -> tuple[str, int | None, float | None, float | None]:
-    return run.policy, run.capacity, run.trigger, run.target
+Label = tuple[str, str, int | None, float | None, float | None]
+
+
+def _label(run: Run) -> Label:
+    return run.group, run.policy, run.capacity, run.trigger, run.target
 
 
 def _rows(
     sweeps: Sequence[Sweep], pick: Callable[[Sweep], Sequence[Run]], own_windows: bool, draws: list[list[int]]
 ) -> list[TotalRun]:
     """One row per policy and capacity, in the order of the first transcript that has it."""
-    groups: dict[tuple[str, int | None, float | None, float | None], list[tuple[Run, Costs]]] = {}
+    groups: dict[Label, list[tuple[Run, Costs]]] = {}
     for sweep in sweeps:
         for run in pick(sweep):
             placed = replace(run, capacity=None) if own_windows else run
             groups.setdefault(_label(placed), []).append((run, sweep.baseline.cost))
-    return [_total_run(members, label[1], draws) for label, members in groups.items()]
+    return [_total_run(members, label[2], draws) for label, members in groups.items()]
 
 
 SUMMED = (

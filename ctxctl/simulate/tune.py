@@ -6,12 +6,14 @@ sessions are held out, when there are enough, and the choice is judged on them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, Literal, cast
 
-from ctxctl.eviction.options import EvictionOptions, EvictionWeights
+from ctxctl.eviction.options import EvictionWeights
 from ctxctl.eviction.specs import Spec
 from ctxctl.model.limits import ModelTable
+from ctxctl.model.result import Floor
 from ctxctl.model.unit import Trace
 from ctxctl.simulate.options import SweepOptions
 from ctxctl.simulate.rows import Run
@@ -55,16 +57,21 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What settings did on some sessions. cost: USD of the calibrated (else ideal) bill, tokens sent where no price is
-    known; base: the same of what was recorded. loss: weighted misses / weighted references. overflows: refused
-    calls."""
+    """What settings did on some sessions. cost: USD of the calibrated (else ideal) bill of the sessions that have one,
+    tokens sent where none has; base: the same of what was recorded; priced: whether it is USD. loss: weighted misses /
+    weighted references; recorded_loss: of what was recorded. overflows: refused calls; acted: evictions and
+    compactions. sessions, billed: how many, and how many of them have a bill."""
 
     cost: float
     base: float
     loss: float
+    recorded_loss: float
     overflows: int
+    acted: int
     priced: bool
     sessions: int
+    billed: int
+    floor: Floor | None = None
 
     @property
     def ratio(self) -> float:
@@ -74,8 +81,9 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """The choice, what it did where it was found and where it was not, and how many settings were tried. None: no
-    settings keep the bound; then `best_loss` is the least that any lost."""
+    """The choice, what it did where it was found and where it was not, and how many settings were tried. why: where
+    nothing is chosen, `loss` (all lose more; best_loss is the least that any lost), `window` (all that keep the bound
+    leave calls above the window; floor: what may not leave) or `nothing` (none is cheaper than what was done)."""
 
     choice: Candidate | None
     trained: Score | None
@@ -84,6 +92,8 @@ class Tuned:
     best_loss: float
     training: tuple[str, ...]
     testing: tuple[str, ...]
+    why: Literal["loss", "window", "nothing"] | None = None
+    floor: Floor | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +135,12 @@ def tune(
         best = better
     least = min((s.loss for s in known.values()), default=0.0)
     names = tuple(s.trace.path for s in training), tuple(s.trace.path for s in testing)
-    if best is None:
-        return Tuned(None, None, None, len(known), least, *names)
+    if best is None or known[best].overflows:
+        low = [s for s in known.values() if s.loss <= max_loss]
+        floor = next((s.floor for s in low if s.floor is not None), None)
+        return Tuned(None, None, None, len(known), least, *names, why="window" if low else "loss", floor=floor)
+    if not known[best].acted or known[best].ratio >= 1:
+        return Tuned(None, known[best], None, len(known), least, *names, why="nothing")
     held = score(best, testing, table, options) if testing else None
     return Tuned(best, known[best], held, len(known), least, *names)
 
@@ -151,12 +165,22 @@ def _around(best: Candidate) -> Iterator[Candidate]:
 
 
 def _best(known: dict[Candidate, Score], max_loss: float) -> Candidate | None:
-    """The cheapest that keeps the bound; of equals the one that loses less, then the one that acts later."""
-    fewest = min((s.overflows for s in known.values()), default=0)
-    able = [(c, s) for c, s in known.items() if s.loss <= max_loss and s.overflows <= fewest]
+    """Of those that keep the bound and leave the fewest calls above the window the cheapest; of equals the one that
+    loses less, then the one that acts later."""
+    able = [(c, s) for c, s in known.items() if s.loss <= max_loss]
     if not able:
         return None
-    return min(able, key=lambda item: (round(item[1].ratio, 6), item[1].loss, -item[0].trigger, item[0].policy))[0]
+    return min(
+        able,
+        key=lambda item: (
+            item[1].overflows,
+            round(item[1].ratio, 6),
+            item[1].loss,
+            -item[0].trigger,
+            -item[0].target,
+            item[0].policy,
+        ),
+    )[0]
 
 
 def score(candidate: Candidate, subjects: Sequence[Subject], table: ModelTable, options: SweepOptions) -> Score:
@@ -164,33 +188,61 @@ def score(candidate: Candidate, subjects: Sequence[Subject], table: ModelTable, 
     rows: list[tuple[Run, Run]] = [
         single(s.trace, table, options, s.window, candidate.spec, candidate.trigger, candidate.target) for s in subjects
     ]
-    priced = all(run.cost.best() is not None and base.cost.best() is not None for run, base in rows)
+    billed = [(run, base) for run, base in rows if run.cost.best() is not None and base.cost.best() is not None]
+    counted = billed or rows
 
-    def total(runs: Sequence[Run]) -> float:
-        return sum((r.cost.best() or 0.0) if priced else float(r.prompt_tokens or 0) for r in runs)
+    def total(runs: Iterable[Run]) -> float:
+        return sum((r.cost.best() or 0.0) if billed else float(r.prompt_tokens or 0) for r in runs)
 
-    weight = sum(run.weight for run, _ in rows)
+    def loss(runs: Sequence[Run]) -> float:
+        weight = sum(r.weight for r in runs)
+        return sum(r.missed_weight for r in runs) / weight if weight else 0.0
+
+    runs = [run for run, _ in rows]
     return Score(
-        total([run for run, _ in rows]),
-        total([base for _, base in rows]),
-        sum(run.missed_weight for run, _ in rows) / weight if weight else 0.0,
-        sum(run.overflow_turns for run, _ in rows),
-        priced,
+        total(run for run, _ in counted),
+        total(base for _, base in counted),
+        loss(runs),
+        loss([base for _, base in rows]),
+        sum(run.overflow_turns for run in runs),
+        sum(run.evictions + run.compactions for run in runs),
+        bool(billed),
         len(rows),
+        len(billed),
+        max((r.floor for r in runs if r.floor is not None), key=lambda f: f.tokens, default=None),
     )
 
 
-def settings_of(candidate: Candidate, eviction: EvictionOptions) -> dict[str, dict[str, object]]:
-    """The settings as sections of the settings file, without what they leave as it is."""
+def settings_of(candidate: Candidate, options: SweepOptions) -> dict[str, Any]:
+    """The settings that replay a candidate again: all that it was tuned under, as sections of the settings file,
+    without what has its default."""
     orange = candidate.trigger
-    thresholds: dict[str, object] = {
-        "yellow": round(min(0.5, orange * 2 / 3), 4),
-        "orange": orange,
-        "red": round(max(0.9, (1 + orange) / 2 if orange >= 0.9 else 0.9), 4),
-    }
-    section: dict[str, object] = {"policy": candidate.policy, "target": candidate.target}
+    eviction = replace(options.eviction, policy=cast(Any, candidate.policy), target=candidate.target)
     if candidate.weights is not None:
-        names = ("freshness", "priority", "type_ttl", "reference")
-        weights = EvictionWeights(*candidate.weights)
-        section["weights"] = {name: getattr(weights, name) for name in names}
-    return {"pressure_thresholds": thresholds, "eviction": section}
+        eviction = replace(eviction, weights=EvictionWeights(*candidate.weights))
+    found: dict[str, Any] = {}
+    if options.windows:
+        found["max_context_tokens"] = options.windows[0]
+    found["pressure_thresholds"] = {
+        "yellow": round(min(options.thresholds.yellow, orange * 2 / 3), 4),
+        "orange": orange,
+        "red": round(max(options.thresholds.red, (1 + orange) / 2), 4),
+    }
+    found["pressure"] = {**_changed(options.pressure), "act_at": "orange"}
+    found["manager"] = _changed(options.manager)
+    found["eviction"] = {"policy": eviction.policy, "target": eviction.target, **_changed(eviction)}
+    return {name: section for name, section in found.items() if section != {}}
+
+
+def _changed(section: Any) -> dict[str, Any]:
+    """What a section has that is not its default, as plain values."""
+    own, default = _plain(section), _plain(type(section)())
+    return {name: value for name, value in own.items() if value != default[name]}
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return {f.name: _plain(getattr(value, f.name)) for f in fields(value) if getattr(value, f.name) is not None}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return dict(value) if isinstance(value, Mapping) else value

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ctxctl.formats import scan
 from ctxctl.formats.streams import Progress
 from ctxctl.model.block import Block
 from ctxctl.model.limits import ModelTable
 from ctxctl.model.transcript import Compaction, Transcript
-from ctxctl.model.unit import ANSWER_KINDS, Grouper, RecordedCut, Trace, Turn
+from ctxctl.model.unit import ANSWER_KINDS, CLEARED_TOKENS, Grouper, RecordedCut, Trace, Turn
 from ctxctl.model.usage import Usage
 from ctxctl.trace.anchor import anchor
 from ctxctl.trace.curve import count_curve
@@ -106,6 +106,7 @@ def _trace(transcript: Transcript, everything: list[Block], tally: Tally, pinned
     prompts = [_prompt(u, transcript.context_has_answer) for u in usages]
     cuts = frozenset(c.turn - first + 1 for c in transcript.compactions if c.kind != "rollback")
     tokens, overhead, unseen = anchor(arrivals, estimates, prompts, cuts, leaving)
+    recorded = _settled(recorded, blocks, tokens, arrivals, leaving, prompts, unseen, overhead)
     grouper = Grouper()
     for block, size, turn in zip(blocks, tokens, entered, strict=True):
         grouper.add(block, size, turn, pinned(block))
@@ -136,8 +137,6 @@ def _trace(transcript: Transcript, everything: list[Block], tally: Tally, pinned
 
 
 def _shift(block: Block, first: int) -> Block:
-    from dataclasses import replace
-
     return replace(block, turn=block.turn - first + 1)
 
 
@@ -210,6 +209,43 @@ def _recorded(
             cleared = tuple(where[b] for b in cut.cleared if b in where)
             cuts[turn] = RecordedCut(turn, before.kept if before else None, cleared, before.summary if before else ())
     return cuts
+
+
+def _settled(
+    recorded: dict[int, RecordedCut],
+    blocks: Sequence[Block],
+    tokens: Sequence[int],
+    arrivals: Sequence[Sequence[int]],
+    leaving: dict[int, tuple[int, ...]],
+    prompts: Sequence[int | None],
+    unseen: Sequence[int],
+    overhead: int,
+) -> dict[int, RecordedCut]:
+    """The agent's compactions, each with the tokens that the next request held beyond what is known of it (files that
+    the client put back, a summary that was counted too small)."""
+    if not recorded:
+        return recorded
+    there: dict[int, int] = {}
+    total = overhead
+    settled = dict(recorded)
+    for turn, arrived in enumerate(arrivals, 1):
+        total += unseen[turn - 1] + sum(tokens[b] for b in arrived)
+        there.update((b, tokens[b]) for b in arrived)
+        total -= sum(there.pop(b, 0) for b in leaving.get(turn, ()))
+        cut = recorded.get(turn)
+        if cut is None:
+            continue
+        for b in [b for b in there if not cut.stays(b, blocks[b].kind)]:
+            total -= there.pop(b)
+        for b in cut.cleared:
+            if there.get(b, 0) > CLEARED_TOKENS:
+                total -= there[b] - CLEARED_TOKENS
+                there[b] = CLEARED_TOKENS
+        prompt = prompts[turn - 1]
+        if prompt is not None:
+            settled[turn] = replace(cut, unseen=prompt - total)
+            total = prompt
+    return settled
 
 
 def _summary(

@@ -105,8 +105,10 @@ def test_timeline_explains_each_eviction(ctxctl: Callable[..., Any], session: Pa
     steps = run["steps"]
     assert len(steps) == result["transcript"]["turns"]
     assert sum(len(s["evicted"]) for s in steps) == run["evictions"] > 0
+    assert sum(s["refetched"] for s in steps) == run["refetched_tokens"]
     for step in steps:
         for unit in step["evicted"]:
+            assert unit["block"] and unit["kind"] and unit["line"]
             assert sum(unit["parts"].values()) == pytest.approx(unit["score"])
     text = ctxctl("simulate", "--timeline", "-p", "hybrid", "--window", "30k", "--no-optimum", session)
     assert "hybrid at 30k" in text.out
@@ -171,6 +173,9 @@ def test_without_a_model_tokens_are_replayed_and_money_is_unknown(ctxctl: Callab
         (["--cache-read", "nan"], "--cache-read"),
         (["--cache-read", "-1"], "--cache-read"),
         (["--cache-life", "soon"], "--cache-life"),
+        (["--model", "gpt-4oo"], "did you mean 'gpt-4o'"),
+        (["--model", ""], "--model"),
+        (["--trigger", "75"], "at most 1"),
         (["--summary", "huge"], "summary"),
     ],
 )
@@ -255,6 +260,46 @@ def test_tune_writes_settings_that_load(ctxctl: Callable[..., Any], tmp_path: Pa
     assert ctxctl("tune", "--window", "6k", "--max-loss", "0.8", "-o", tmp_path / "t.yaml", folder).code == 0
 
 
+def test_tuned_settings_replay_what_was_tuned(ctxctl: Callable[..., Any], tmp_path: Path) -> None:
+    """The settings hold all that they were tuned under: replayed with them the session costs and loses the same."""
+    path = chat(tmp_path / "a.json", 14, size=120)
+    config = tmp_path / "own.yaml"
+    config.write_text(
+        "max_context_tokens: 6000\npressure: {act_at: watermark}\n"
+        "eviction: {pin: [{tool: read, path: f3}], type_ttl: {tool_result: 4}, reference_turns: 3}\n"
+    )
+    asked = ("tune", "--max-loss", "0.9", "--config", config)
+    tuned = ctxctl(*asked, "--json", path).result()
+    found = tmp_path / "found.yaml"
+    found.write_text(ctxctl(*asked, path).out)
+    policy = tuned["policy"].partition(":")[0]
+    (run,) = ctxctl("simulate", "--json", "--no-optimum", "--config", found, "-p", policy, path).result()["runs"]
+    assert run["rmr"] == pytest.approx(tuned["trained"]["loss"])
+    assert run["cost"]["ideal"] == pytest.approx(tuned["trained"]["cost"])
+    assert run["capacity"] == 6000
+    assert run["settings"]["trigger"] == tuned["choice"]["pressure_thresholds"]["orange"]
+
+
+def test_tune_where_the_window_is_too_small_says_so(ctxctl: Callable[..., Any], tmp_path: Path) -> None:
+    done = ctxctl("tune", "--window", "300", "--max-loss", "1", chat(tmp_path / "a.json", 12, size=120))
+    assert done.code == 5 and not done.out
+    assert "above the window" in done.err and "--window" in done.err and "results not answered yet" in done.err
+
+
+def test_tune_where_nothing_is_to_be_saved_changes_nothing(ctxctl: Callable[..., Any], tmp_path: Path) -> None:
+    done = ctxctl("tune", "--window", "1m", chat(tmp_path / "a.json", 5))
+    assert done.code == 0 and "Nothing to change" in done.out and yaml.safe_load(done.out) is None
+    result = ctxctl("tune", "--json", "--window", "1m", tmp_path / "a.json").result()
+    assert result["choice"] is None and result["why"] == "nothing"
+
+
+def test_damage_is_told(ctxctl: Callable[..., Any], session: Path, tmp_path: Path) -> None:
+    torn = tmp_path / "torn.jsonl"
+    torn.write_bytes(session.read_bytes()[:-200])
+    for command in ("simulate", "tune"):
+        assert "torn_tail" in ctxctl(command, torn).err
+
+
 def test_tune_with_few_sessions_says_that_nothing_was_held_out(ctxctl: Callable[..., Any], tmp_path: Path) -> None:
     done = ctxctl("tune", "--window", "6k", "--max-loss", "0.9", chat(tmp_path / "a.json", 12, size=120))
     assert done.code == 0 and "Nothing was held out" in done.out
@@ -297,4 +342,17 @@ def test_list_policies_and_presets(ctxctl: Callable[..., Any]) -> None:
         assert all(row.get(part) for part in ("about", "complexity", "strength", "weakness", "fit")), row["name"]
     presets = ctxctl("list", "presets", "--json").result()["presets"]
     assert len(presets) == 55 and all(p["sources"] and p["date"] and p["about"] for p in presets)
-    assert "replay exactly" in ctxctl("list", "presets").out
+    note = ctxctl("list", "presets").out
+    assert "8 replay exactly, 23 by their rules with an assumption" in " ".join(note.split())
+    assert {p["replay"] for p in presets} == {"exact", "assumed", "sized", "unsupported"}
+    assert all(not p["assumptions"] for p in presets if p["replay"] == "exact")
+
+
+def test_presets_say_how_far_they_can_be_trusted(ctxctl: Callable[..., Any], session: Path) -> None:
+    asked = ("simulate", "--window", "30k", "--no-optimum", "--preset", "opencode-prune,pi-tool-output,goose", session)
+    out = ctxctl(*asked).out
+    assert "pi-tool-output ?" in out and "goose ~" in out and "opencode-prune ?" not in out
+    assert "of the presets 1 replay exactly, 1 with an assumption" in " ".join(out.split())
+    runs = {r["policy"]: r for r in ctxctl(*asked, "--json").result()["runs"] if r["group"] == "preset"}
+    told = {name: (run["replay"], run["exact"]) for name, run in runs.items()}
+    assert told == {"opencode-prune": ("exact", True), "pi-tool-output": ("assumed", False), "goose": ("sized", False)}

@@ -114,6 +114,22 @@ def test_the_first_rule_that_fits_sets_the_importance(build: Any) -> None:
     assert manager.policy.score(manager.window, units) == [0.9, 0.2, 0.0, 0.5]
 
 
+def test_a_unit_is_as_important_as_the_most_important_of_its_blocks(build: Any) -> None:
+    rules = (
+        Importance(0.1, Rule(kind="tool_result", regex="log")),
+        Importance(0.9, Rule(kind="tool_result")),
+        Importance(0.2, Rule(kind="tool_call", regex="ls")),
+        Importance(0.7, Rule(kind="tool_call", regex="cat")),
+    )
+    builder = build(EvictionOptions(importance=rules))
+    cases = [("cat", "a log", 0.7), ("ls", "a log", 0.2), ("cat", "text", 0.9), ("rm", "a log", 0.5)]
+    units = [builder.unit(builder.call(1, 10, text, arguments=call)) for call, text, _ in cases]
+    manager = open_window(builder, "priority", 2)
+    assert manager.policy.score(manager.window, units) == [score for *_, score in cases]
+    manager.window.drop(builder.trace().units[units[2]].blocks[1])
+    assert manager.policy.score(manager.window, units[2:3]) == [0.7]  # of what is there
+
+
 @pytest.mark.parametrize(
     ("kind", "age", "score"),
     [
@@ -162,10 +178,12 @@ def test_hybrid_worked_example(build: Any) -> None:
 
 def test_hybrid_frees_what_it_can_and_reports_the_rest(build: Any) -> None:
     builder = worked_example(build)
-    manager = builder.manager(1000, "hybrid", trigger=10.0, target=0.2)
-    builder.run(manager, 10, end=True)
+    manager = builder.manager(1000, "hybrid", trigger=1.0, target=0.2)
+    for turn in builder.trace(10).turns:
+        for number in turn.arrivals:
+            manager.enter(number)
+        manager.turn_end()
     manager.window.references[builder.unit(2)] = 3
-    manager.trigger = 1.0
     decision = manager.turn_start()
     assert decision.tokens - 200 == 2000
     assert [drop.unit for drop in decision.edits.drops] == [builder.unit(3), builder.unit(2)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,15 +17,12 @@ def merged(builder: Any, window: int = 1000, **more: Any) -> Any:
     """The last decision, at a window that everything but duplicates fits into."""
     manager = builder.manager(window, "semantic", **{"target": 0.75, **more})
     *before, last = builder.trace().turns
-    trigger, manager.trigger = manager.trigger, 10.0
     for turn in before:
         for number in turn.arrivals:
             manager.enter(number)
-        assert not manager.turn_start().edits
         manager.turn_end()
     for number in last.arrivals:
         manager.enter(number)
-    manager.trigger = trigger
     decision = manager.turn_start()
     manager.window.check()
     return manager, decision
@@ -122,14 +120,88 @@ def test_bound_reasoning_keeps_its_calls(build: Any) -> None:
     assert [c.text for c in decision.edits.replaces] == ["[same as 6.0]"]
 
 
-@pytest.mark.parametrize("kind", ["user_message", "assistant"])
-def test_short_texts_of_people_and_models_do_not_merge(kind: str, build: Any) -> None:
+KINDS = ["user_message", "assistant", "document", "memory_injection", "summary", "thinking"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_exact_duplicates_of_every_kind_merge_however_short(kind: str, build: Any) -> None:
     builder = build(EvictionOptions(pin_task=False))
     for turn in (1, 2, 3):
         builder.add(turn, kind, 300, "yes, go on")
     builder.add(4, "user_message", 10)
     _, decision = merged(builder)
+    assert [drop.blocks for drop in decision.edits.drops] == [(0,), (1,)]
+    assert all(drop.reason.startswith("merged into") for drop in decision.edits.drops)
+
+
+def test_what_people_wrote_merges_only_as_a_whole(build: Any) -> None:
+    """Lines of one message are not carried over into another, and an answer beside a picture is another answer."""
+    builder = build(EvictionOptions(pin_task=False))
+    builder.add(1, "user_message", 400, FILE)
+    builder.add(2, "user_message", 400, f"{FILE}\nand hurry")
+    builder.add(3, "user_message", 10)
+    assert all(drop.reason == "hybrid" for drop in merged(builder)[1].edits.drops)
+    beside = build(EvictionOptions(pin_task=False))
+    first = beside.add(1, "user_message", 400, "fix this")
+    picture = beside.add(1, "image", 100, call=None)
+    for number in (first, picture):
+        beside.blocks[number] = replace(beside.blocks[number], message=first)
+    beside.add(2, "user_message", 400, "fix this")
+    beside.add(3, "user_message", 10)
+    assert all(drop.reason == "hybrid" for drop in merged(beside)[1].edits.drops)
+
+
+def test_what_is_pinned_stays_and_its_duplicates_go(build: Any) -> None:
+    builder = build()
+    builder.add(1, "user_message", 300, "fix the login")
+    again = [builder.add(turn, "user_message", 300, "fix the login") for turn in (2, 3)]
+    builder.add(4, "user_message", 10, "thanks")
+    manager, decision = merged(builder)
+    assert [drop.blocks for drop in decision.edits.drops] == [(number,) for number in again]
+    assert all(drop.reason == "merged into 0.0, 0 lines carried over" for drop in decision.edits.drops)
+    assert 0 in manager.window.entries
+
+
+def test_the_message_of_the_current_exchange_stays(build: Any) -> None:
+    builder = build(EvictionOptions(pin_task=False))
+    builder.add(1, "user_message", 400, "go on")
+    builder.add(2, "user_message", 400, "go on")
+    manager, decision = merged(builder, target=0.1)
+    assert [drop.blocks for drop in decision.edits.drops] == [(0,)]
+    assert set(manager.window.entries) == {1}
+
+
+def test_bound_reasoning_does_not_merge(build: Any) -> None:
+    builder = build()
+    builder.add(1, "user_message", 10)
+    for turn, response in ((2, "r1"), (3, "r2")):
+        builder.add(turn, "thinking", 300, "I look at it.", response=response)
+        builder.call(turn, 100, f"result {turn}", response=response)
+    builder.add(4, "assistant", 10)
+    _manager, decision = merged(builder, target=0.7)
     assert all(drop.reason == "hybrid" for drop in decision.edits.drops)
+    builder.add(5, "user_message", 10)
+    _manager, decision = merged(builder, target=0.75)
+    assert [(drop.blocks, drop.reason[:11]) for drop in decision.edits.drops] == [((1,), "merged into")]
+
+
+def test_asking_what_would_merge_changes_nothing(build: Any) -> None:
+    builder = build()
+    for turn in (1, 2, 3):
+        builder.call(turn, 300, f"{FILE}\nonly in {turn}")
+    for turn in (2, 3):
+        builder.add(turn, "assistant", 30, "on it")
+    builder.add(4, "assistant", 10)
+    manager = builder.manager(10**6, "semantic")
+    builder.run(manager)
+    window, policy = manager.window, manager.policy
+    window.fresh.clear()
+    first = policy.merge(window, window.protected())
+    assert first.drops and first.replaces
+    assert policy.merge(window, window.protected()) == first
+    window.apply(first)
+    assert not policy.merge(window, window.protected())
+    window.check()
 
 
 @pytest.mark.parametrize("kind", ["user_message", "assistant", "document", "memory_injection"])

@@ -109,11 +109,12 @@ def test_reported_tokens_correct_the_count() -> None:
     manager.add("user_message", text(100))
     manager.turn_start()
     manager.turn_end("", prompt=340)
-    assert (manager.window.tokens, manager.window.overhead) == (340, 240)
+    window = manager.window
+    assert (window.tokens, window.overhead + window.hidden) == (340, 240)
     manager.add("user_message", text(10))
     manager.turn_start()
     manager.turn_end("", prompt=330)
-    assert (manager.window.tokens, manager.window.overhead) == (330, 220)
+    assert (window.tokens, window.overhead + window.hidden) == (330, 220)
     manager.window.check()
 
 

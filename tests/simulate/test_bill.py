@@ -158,7 +158,7 @@ def test_the_fit_of_a_cache_closes_on_what_was_reported() -> None:
     fit = fit_cache(usages, cached)
     assert fit is not None and fit.shortfall == pytest.approx((19 * 150 + 600) / 20)
     assert sum(fit.served(c) for c in cached) == pytest.approx(sum(u.cache_read for u in usages if u))
-    assert fit_cache([Usage(1, context=1)], [500]) == CacheFit(0.0, 0.0)
+    assert fit_cache([Usage(1, context=1)], [500]) == CacheFit(0.0, 0.0, 1.0)
     assert fit_cache([None], [500]) is None
 
 

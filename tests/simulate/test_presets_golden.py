@@ -2,7 +2,8 @@
 
 A case names its preset, window and messages, and lists everything that is in the window at the last call: blocks as
 they were, blocks with another content, and blocks that came in. A call is made before each assistant message, and one
-at the end. Tokens of a block are a quarter of its characters, rounded up.
+at the end. Tokens of a block are a quarter of its characters, rounded up. helper: prompt, cached and output tokens of
+each call that a summary took.
 """
 
 from __future__ import annotations
@@ -126,10 +127,12 @@ def test_a_preset_does_what_its_runtime_does(path: Path) -> None:
     case = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert len(case["messages"]) <= MOST_MESSAGES
     session = Session(case["messages"])
-    setting = Setting(case["window"], output=case.get("output", 8192))
+    setting = Setting(case["window"], output=case.get("output", 8192), model=case.get("model"))
     policy = preset_policy(load_presets()[case["preset"]], setting, case.get("summary_size", "typ"))
     manager = ContextWindowManager(case["window"], policy=policy, trace=session.trace, explain=False)
-    replay(session.trace, manager)
+    found = replay(session.trace, manager)
+    if "helper" in case:
+        assert [list(call) for call in found.helper] == case["helper"]
     window = manager.window
     whole, changed, made = [], {}, []
     for entry in sorted(window.entries.values(), key=lambda e: e.place):

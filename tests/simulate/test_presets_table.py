@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,48 @@ def test_all_deterministic_presets_replay() -> None:
     assert [p.id for p in presets if p.unsupported is not None] == ["gemini-context-profile"]
     assert sum(p.class_ == "deterministic" for p in presets) == 31
     assert sum(p.class_ == "summary" for p in presets) == 24
+
+
+EXACT = {
+    "inspect-edit",
+    "octos-old-tool-truncate",
+    "octos-tier1-legacy",
+    "opencode-prune",
+    "openhands-amortized",
+    "openhands-browser-masking",
+    "openhands-observation-masking",
+    "openhands-recent",
+}
+
+
+def test_exact_is_what_assumes_nothing() -> None:
+    presets = load_presets()
+    assert {i for i, p in presets.items() if p.exact} == EXACT
+    for preset in presets.values():
+        assert preset.exact == (preset.replay == "exact")
+        if preset.replay == "exact":
+            assert preset.class_ == "deterministic" and not preset.assumptions
+        elif preset.replay == "assumed":
+            assert preset.class_ == "deterministic" and preset.assumptions
+    found = Counter(p.replay for p in presets.values())
+    assert found == {"exact": 8, "assumed": 23, "sized": 23, "unsupported": 1}
+
+
+def test_requests_that_go_on_with_the_conversation() -> None:
+    told = {i for i, p in load_presets().items() if p.summary is not None and p.summary.shares_prefix}
+    assert told == {
+        "anthropic-compact",
+        "anthropic-sdk-client-compaction",
+        "claude-code-autocompact",
+        "codex-remote-v2",
+    }
+
+
+def test_a_trigger_may_depend_on_the_model() -> None:
+    letta = load_presets()["letta"]
+    assert trigger_tokens(letta, 200_000, 8192) == 200_000
+    assert trigger_tokens(letta, 200_000, 8192, "claude-opus-4-1") == 200_000
+    assert trigger_tokens(letta, 200_000, 8192, "openai/GPT-5.1") == 180_000
 
 
 def test_loading_takes_no_time_to_speak_of() -> None:

@@ -50,6 +50,8 @@ def list_(
         rows = policies() if what is What.policies else presets()
     if match:
         rows = [row for row in rows if match.lower() in str(row["name"]).lower()]
+        if not rows:
+            streams.note(f"no {what.value} with {match!r} in the name; `ctxctl list {what.value}` shows all")
     if as_json:
         from ctxctl.reports.json import dumps, envelope
 

@@ -24,6 +24,8 @@ from ctxctl.cli.replays import (
     Triggers,
     Windows,
     Write,
+    check_model,
+    tell_damage,
     trace_of,
 )
 from ctxctl.errors import ExitCode
@@ -138,6 +140,8 @@ class _Run:
         self.inputs, self.form, self.streams, self.from_, self.timeline = inputs, form, streams, from_, timeline
         self.loaded = load(config)
         self.table = model_table(self.loaded)
+        check_model(asked.model, self.table)
+        self._tell_unused(asked)
         settings = self.loaded.settings
         given = settings.max_context_tokens
         self.options = SweepOptions(
@@ -159,6 +163,14 @@ class _Run:
             settings.manager,
         )
 
+    def _tell_unused(self, asked: Asked) -> None:
+        from ctxctl.eviction.base import POLICIES
+
+        if (asked.triggers or asked.targets) and not any(POLICIES.get(s.name).ranks for s in asked.specs):
+            self.streams.note(
+                "note: --trigger and --target act on policies that rank; the ones asked for have their own"
+            )
+
     def go(self, output: Path | None, force: bool) -> int:
         self._before: Any = None
         done, skipped = each(self.inputs, self._one)
@@ -178,6 +190,7 @@ class _Run:
 
         with Progress(self.streams, path) as progress:
             traced, window = trace_of(path, self.table, self.options.eviction, self.from_, progress)
+        tell_damage(traced, self.streams)
         trace = traced.trace
         if self._before is not None:
             from ctxctl.simulate.placebo import placebo
@@ -225,7 +238,8 @@ class _Run:
         if not self.inputs.single:
             failed = sum(1 for d in done if d.error is not None)
             total = total_report(self._total(sweeps), failed)
-            reports = [*reports, total] if len(reports) <= MANY else [total]
+            if len(sweeps) != 1:
+                reports = [*reports, total] if len(reports) <= MANY else [total]
         if self.form is opt.OutputFormat.markdown:
             from ctxctl.reports import markdown
 

@@ -10,7 +10,7 @@ import typer
 from ctxctl.cli import options as opt
 from ctxctl.cli.batch import deliver, each, failed_status, inputs_for, tell_skipped
 from ctxctl.cli.io import Progress, Streams, say
-from ctxctl.cli.replays import Life, Model, Read, Write, seconds, share_within, trace_of
+from ctxctl.cli.replays import Life, Model, Read, Write, check_model, seconds, share_within, tell_damage, trace_of
 from ctxctl.errors import ExitCode, UsageError
 
 
@@ -59,6 +59,7 @@ def tune(
     inputs = inputs_for(paths, output, force, streams)
     loaded = load(config)
     table = model_table(loaded)
+    check_model(model, table)
     settings = loaded.settings
     size = given or settings.max_context_tokens
     options = SweepOptions(
@@ -74,6 +75,7 @@ def tune(
     def subject(path: str) -> Subject:
         with Progress(streams, path) as progress:
             traced, own = trace_of(path, table, settings.eviction, from_, progress)
+        tell_damage(traced, streams)
         return Subject(traced.trace, own)
 
     done, skipped = each(inputs, subject)
@@ -84,30 +86,32 @@ def tune(
         return status
     with Progress(streams, "settings tried", "settings") as progress:
         found = search(subjects, table, options, bound, progress)
+    sources = [s.trace.path for s in subjects]
     if as_json or (output is not None and output.suffix == ".json"):
         from ctxctl.reports.build.tuning import tuning_data
         from ctxctl.reports.json import dumps, envelope
 
-        data = dumps(envelope("tune", _asked(loaded, bound, options), tuning_data(found, bound, settings.eviction)))
-    else:
-        from ctxctl.settings.write import settings_text
-        from ctxctl.simulate.tune import settings_of
+        data = dumps(envelope("tune", _asked(loaded, bound, options), tuning_data(found, bound, options)))
+        deliver(data, output, force, sources, streams)
+        return _status(found, status)
+    from ctxctl.settings.write import settings_text
+    from ctxctl.simulate.tune import settings_of
 
-        if found.choice is None:
-            say(
-                f"failed: no settings keep the loss under {bound:.1%}; the least that any lost is "
-                f"{found.best_loss:.1%}\n"
-                f"hint: --max-loss {found.best_loss + 0.005:.2f}, or a larger --window"
-            )
-            return ExitCode.TARGET
-        tree: dict[str, Any] = dict(settings_of(found.choice, settings.eviction))
-        if given is not None:
-            tree = {"max_context_tokens": given, **tree}
-        data = settings_text(tree, list(_comments(found, bound))).encode()
-    for line in _comments(found, bound) if found.choice is not None else ():
+    lines = list(_comments(found, bound))
+    if found.why in ("loss", "window"):
+        say("failed: " + "\nhint: ".join(lines))
+        return ExitCode.TARGET
+    for line in lines:
         streams.note(line)
-    deliver(data, output, force, [s.trace.path for s in subjects], streams)
-    return (status or ExitCode.OK) if found.choice is not None else ExitCode.TARGET
+    tree = settings_of(found.choice, options) if found.choice is not None else {}
+    deliver(settings_text(tree, lines).encode(), output, force, sources, streams)
+    return _status(found, status)
+
+
+def _status(found: Any, failed: int | None) -> int:
+    if found.why in ("loss", "window"):
+        return ExitCode.TARGET
+    return failed or ExitCode.OK
 
 
 def _asked(loaded: Any, bound: float, options: Any) -> dict[str, Any]:
@@ -125,20 +129,38 @@ def _asked(loaded: Any, bound: float, options: Any) -> dict[str, Any]:
 
 
 def _comments(found: Any, bound: float) -> Iterator[str]:
-    """What the settings would have saved, in lines that stand above them."""
-    yield (
-        f"By `ctxctl tune`: of {found.tried} settings the cheapest that lose at most {bound:.1%} of what later turns "
-        "used."
-    )
+    """What the settings would have saved, in lines that stand above them; or why there are none."""
+    if found.why == "loss":
+        yield f"no settings keep the loss under {bound:.1%}; the least that any lost is {found.best_loss:.1%}"
+        yield f"--max-loss {found.best_loss + 0.005:.2f}, or a larger --window"
+        return
+    if found.why == "window":
+        yield f"all settings that keep the loss under {bound:.1%} leave calls above the window"
+        if found.floor is not None:
+            causes = ", ".join(f"{cause} {tokens:,}" for cause, tokens in found.floor.causes[:3])
+            least = f"--window {found.floor.tokens + 1} or more"
+            yield f"{least}: so much may not leave at turn {found.floor.turn} ({causes})"
+        else:
+            yield "a larger --window"
+        return
+    if found.why == "nothing":
+        yield (
+            f"Nothing to change: of {found.tried} settings none that loses at most {bound:.1%} would have been cheaper "
+            f"than what was done on {_sessions(found.trained.sessions)}."
+        )
+        if not found.trained.acted:
+            yield "The windows never filled up so far; a smaller --window shows what would happen."
+        return
+    lost = f"lose at most {bound:.1%} of what later turns used"
+    yield f"By `ctxctl tune`: of {found.tried} settings the cheapest that {lost}."
     yield f"On the {_sessions(found.trained.sessions)} that they were found on: {_did(found.trained)}."
     if found.held_out is None:
         yield "Nothing was held out: that needs 4 sessions. On other sessions they may do worse."
-    else:
-        judged = found.held_out
-        yield (
-            f"Held out, on {_sessions(judged.sessions)} that they were not found on: {_did(judged)}"
-            f"{'' if judged.loss <= bound else ', which is over the bound'}."
-        )
+        return
+    judged = found.held_out
+    yield f"Held out, on {_sessions(judged.sessions)} that they were not found on: {_did(judged)}."
+    if judged.loss > bound:
+        yield "That is over the bound: a lower --max-loss leaves room for sessions to come."
 
 
 def _sessions(number: int) -> str:
@@ -147,9 +169,13 @@ def _sessions(number: int) -> str:
 
 def _did(score: Any) -> str:
     saved = score.base - score.cost
-    what = (
-        f"${abs(saved):,.2f} of ${score.base:,.2f}"
-        if score.priced
-        else f"{abs(saved):,.0f} of {score.base:,.0f} tokens"
+    what = f"{abs(saved):,.0f} of {score.base:,.0f} tokens"
+    if score.priced:
+        what = f"${abs(saved):,.2f} of ${score.base:,.2f}"
+        if score.billed < score.sessions:
+            what += f" of the {score.billed} that have a price"
+    over = f", {score.overflows:,} calls above the window" if score.overflows else ""
+    return (
+        f"{abs(1 - score.ratio):.0%} {'saved' if saved >= 0 else 'more'} ({what}), {score.loss:.1%} lost "
+        f"(what was done: {score.recorded_loss:.1%}){over}"
     )
-    return f"{abs(1 - score.ratio):.0%} {'saved' if saved >= 0 else 'more'} ({what}), {score.loss:.1%} lost"

@@ -47,6 +47,17 @@ COLUMNS = (
 )
 
 
+NOT_REPLAYED = (
+    "evictions",
+    "evicted_tokens",
+    "compactions",
+    "compacted_tokens",
+    "edits",
+    "overflow_turns",
+    "refetches",
+)
+
+
 def settings_data(settings: Any, options: SweepOptions) -> dict[str, Any]:
     """The resolved settings with what the command line asked for."""
     return {
@@ -90,6 +101,7 @@ def run_data(run: Run, *, timeline: bool) -> dict[str, Any]:
         "settings": {"capacity": run.capacity, "trigger": run.trigger, "target": run.target},
         "capacity": run.capacity,
         "exact": run.exact,
+        "replay": run.replay,
         "peak": run.peak,
         "prompt_tokens": run.prompt_tokens,
         "evictions": run.evictions,
@@ -119,18 +131,12 @@ def run_data(run: Run, *, timeline: bool) -> dict[str, Any]:
         "warning": run.warning,
         "unsupported": None,
     }
+    if run.policy == "optimum":  # it is computed, not replayed
+        data |= dict.fromkeys(NOT_REPLAYED)
     if timeline:
         by_turn: dict[int, list[dict[str, Any]]] = {}
-        for turn, drop in run.evicted:
-            by_turn.setdefault(turn, []).append(
-                {
-                    "unit": drop.unit,
-                    "tokens": drop.tokens,
-                    "score": drop.score,
-                    "parts": drop.parts,
-                    "reason": drop.reason,
-                }
-            )
+        for unit in run.evicted:
+            by_turn.setdefault(unit.turn, []).append({k: v for k, v in asdict(unit).items() if k != "turn"})
         size = run.capacity or None
         data["steps"] = [
             {
@@ -156,10 +162,13 @@ def baseline_data(baseline: Baseline) -> dict[str, Any]:
         "turns": baseline.turns,
         "prompt_tokens": baseline.prompt_tokens,
         "cost": _costs(baseline.cost),
+        "bill": baseline.bill,
         "recorded_cost": baseline.recorded_cost,
         "list_cost": baseline.list_cost,
         "replayed_cost": baseline.replayed_cost,
         "replay_error": baseline.replay_error,
+        "model_error": baseline.model_error,
+        "reported_calls": baseline.reported_calls,
         "total_error": baseline.total_error,
         "cause": baseline.cause,
         "efficiency": baseline.efficiency,
@@ -204,8 +213,10 @@ def total_data(total: SweepTotal, failed: int, skipped: int) -> dict[str, Any]:
             "turns": total.turns,
             "prompt_tokens": total.prompt_tokens,
             "cost": _costs(total.cost),
+            "bill": total.bill,
             "recorded_cost": total.recorded_cost,
             "replayed_cost": total.replayed_cost,
+            "model_error": total.model_error,
             "priced": total.priced,
             "replay_error": total.replay_error,
             "total_error": total.total_error,

@@ -16,7 +16,8 @@ class Limit:
     base: `tokens`, or `ratio` of the window, over `divide`; less `minus`, and less the reserve (the model's longest
     answer, at most `reserve_most` and at least `reserve_least`) where `reserve` is set. Then within `at_least` and
     `at_most`. Instead: the smallest of `lowest`, the largest of `highest`; `windows` has the value for windows of
-    exactly that size, `beyond` for windows above `beyond_window`. whole: rounded down by the runtime itself.
+    exactly that size, `beyond` for windows above `beyond_window`, `of_model` for models with `model` in their names.
+    whole: rounded down by the runtime itself.
     """
 
     tokens: int | None = None
@@ -33,6 +34,8 @@ class Limit:
     windows: dict[int, int] = field(default_factory=dict)
     beyond_window: int | None = None
     beyond: Limit | None = None
+    model: str = ""
+    of_model: Limit | None = None
     whole: bool = False
 
 
@@ -43,23 +46,29 @@ class Estimator:
     kind: `window` (a tokenizer: the tokens of the replay's own window), `last_usage` (input and output of the last
     call), `last_prompt` (its input), `usage_and_rest` (the last usage, and an estimate of what came since), or
     `estimate` (all by estimate). An estimate is `measure` / `per`, rounded per message (per item where the preset's
-    unit is one); non_ascii: tokens of a character beyond ASCII instead; long_from: texts above so many characters are
-    characters / `per` throughout; json: of the message as JSON. per_message: added to each; image: tokens of a picture.
-    margin: factor on the sum; scaled: the estimate is scaled by last usage / estimate of what that covered.
+    unit is one); per_anthropic: `per` for Anthropic's models; non_ascii: tokens of a character beyond ASCII
+    instead; long_from: texts above so many characters are characters / `per` throughout; json: of the message as
+    JSON; apart: each text of a message by itself (content, a call's name, its arguments), its ASCII and other
+    characters each rounded down, at least 1, reasoning not counted (octos). per_message: added to each; image:
+    tokens of a picture. messages_only: system prompt and tools are not counted. margin: factor on the sum; scaled:
+    the estimate is scaled by last usage / estimate of what that covered.
     """
 
     kind: Literal["window", "last_usage", "last_prompt", "usage_and_rest", "estimate"] = "window"
     measure: Literal["characters", "bytes"] = "characters"
     per: float = 4.0
+    per_anthropic: float | None = None
     round: Literal["up", "down", "nearest", "none"] = "none"
     non_ascii: float | None = None
     long_from: int | None = None
     json: bool = False
+    apart: bool = False
     per_message: int = 0
     image: int | None = None
     document: int | None = None
     margin: float = 1.0
     scaled: bool = False
+    messages_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ class Changes:
         self._replaced: dict[int, tuple[str | None, int, str | None]] = {}
         self._dropped: list[Item] = []
         self._inserted: list[tuple[Item, str | None, str]] = []
-        self.helper: list[tuple[int, int]] = []
+        self.helper: list[tuple[int, int, bool]] = []
 
     @property
     def acted(self) -> bool:

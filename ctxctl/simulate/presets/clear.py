@@ -95,7 +95,7 @@ def _octos(mark: str, item: Item, window: Window, size: int, reason: str) -> str
         "schema_version": 1,
         "tool_name": item.tool or "",
         "tool_call_id": item.call_id or "",
-        "turn_id": str(block.exchange),
+        "turn_id": block.exchange,
         "original_byte_len": size,
         "reason": reason,
     }

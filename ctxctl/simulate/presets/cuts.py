@@ -36,7 +36,7 @@ class Cutter:
     def tokens(self, limit: Limit | None) -> float:
         """A limit in tokens."""
         assert limit is not None
-        return float(limit_tokens(limit, self.setting.window, self.setting.output))
+        return float(limit_tokens(limit, self.setting.window, self.setting.output, self.setting.model))
 
     def tail(self, cut: Cut) -> int:
         """Tokens that a cut always leaves in a session that is longer, as far as it says."""

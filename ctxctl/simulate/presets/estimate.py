@@ -14,6 +14,8 @@ from ctxctl.simulate.presets.schema import Preset
 
 MOST_SCALE = 1.25
 """langchain-core `count_tokens_approximately` keeps its factor within 1 and this."""
+ANTHROPIC = "claude"
+"""What the names of Anthropic's models have in common."""
 _WHOLE: dict[str, Callable[[float], float]] = {
     "up": ceil,
     "down": floor,
@@ -22,8 +24,10 @@ _WHOLE: dict[str, Callable[[float], float]] = {
 }
 
 
-def measure_of(estimator: Estimator) -> Callable[[str, str, int], float]:
-    """(text, kind, tokens in the window) -> size of a block, not yet rounded."""
+def measure_of(estimator: Estimator, model: str | None = None) -> Callable[[str, str, int], float]:
+    """(text, kind, tokens in the window) -> size of a block, not yet rounded. model: its name, None when unknown."""
+    anthropic = estimator.per_anthropic is not None and ANTHROPIC in (model or "").lower()
+    per = estimator.per_anthropic if anthropic and estimator.per_anthropic is not None else estimator.per
     if estimator.kind == "window":
         return lambda text, kind, tokens: float(tokens)
 
@@ -31,28 +35,48 @@ def measure_of(estimator: Estimator) -> Callable[[str, str, int], float]:
         if kind in ("image", "document") and not text:
             told = estimator.image if kind == "image" else estimator.document
             return float(tokens if told is None else told)
+        if estimator.apart:
+            return _apart(text, kind)
         if estimator.json:
-            return len(json.dumps(text, ensure_ascii=False)) / estimator.per
+            return len(json.dumps(text, ensure_ascii=False)) / per
         if estimator.measure == "bytes":
-            return (len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))) / estimator.per
+            return (len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))) / per
         if estimator.long_from is not None and len(text) > estimator.long_from:
-            return len(text) / estimator.per
+            return len(text) / per
         if estimator.non_ascii is None or text.isascii():
-            return len(text) / estimator.per
+            return len(text) / per
         ascii_ = sum(c < "\x80" for c in text)
-        return ascii_ / estimator.per + (len(text) - ascii_) * estimator.non_ascii
+        return ascii_ / per + (len(text) - ascii_) * estimator.non_ascii
 
     return size
+
+
+def rough_tokens(text: str) -> int:
+    """octos: a quarter of the ASCII characters and two thirds of the others, each rounded down; at least 1."""
+    if text.isascii():
+        return max(1, len(text) // 4)
+    ascii_ = sum(c < "\x80" for c in text)
+    return max(1, ascii_ // 4 + (len(text) - ascii_) * 2 // 3)
+
+
+def _apart(text: str, kind: str) -> float:
+    """What a block adds to a message of octos: media and reasoning nothing."""
+    if kind in ("image", "document", "thinking"):
+        return 0.0
+    if kind != "tool_call":
+        return float(rough_tokens(text))
+    name, _, told = text.partition(" ")
+    return float(rough_tokens(name) + rough_tokens(told))
 
 
 class Estimate:
     """Lengths of groups and prompts, as the preset's runtime tells them."""
 
-    def __init__(self, preset: Preset) -> None:
+    def __init__(self, preset: Preset, model: str | None = None) -> None:
         self.preset = preset
         self._estimator = preset.estimator
         self._round = _WHOLE[preset.estimator.round]
-        self.measure = measure_of(preset.estimator)
+        self.measure = measure_of(preset.estimator, model)
 
     def item(self, item: Item) -> float:
         """A message of one block."""
@@ -60,6 +84,10 @@ class Estimate:
 
     def items(self, items: Iterable[Item]) -> float:
         """One message of these items."""
+        if self._estimator.apart:
+            items = list(items)
+            silent = all(i.kind in ("tool_call", "thinking", "image", "document") for i in items)
+            return sum(i.size for i in items) + (silent and bool(items)) + self._estimator.per_message
         return self._round(sum(i.size for i in items)) + self._estimator.per_message
 
     def group(self, group: Group) -> float:
@@ -85,7 +113,9 @@ class Estimate:
             return window.prompt
         if kind == "usage_and_rest" and window.prompt:
             return window.prompt + window.output + self._fresh(window, groups)
-        total = window.overhead + self.groups(groups) + sum(i.size for i in apart)
+        total = self.groups(groups)
+        if not self._estimator.messages_only:
+            total += window.overhead + sum(i.size for i in apart)
         if self._estimator.scaled and window.prompt and (covered := total - self._fresh(window, groups)):
             total *= min(MOST_SCALE, max(1.0, (window.prompt + window.output) / covered))
         return total * self._estimator.margin

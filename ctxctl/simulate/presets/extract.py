@@ -4,50 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ctxctl.facts.condense import first_line
 from ctxctl.simulate.presets.carrier import replace_part
 from ctxctl.simulate.presets.changes import Changes
 from ctxctl.simulate.presets.cuts import Cutter
-from ctxctl.simulate.presets.estimate import Estimate
-from ctxctl.simulate.presets.items import Item
+from ctxctl.simulate.presets.estimate import rough_tokens
 from ctxctl.simulate.presets.messages import Group, head_of
 from ctxctl.simulate.presets.operations import Extract
 from ctxctl.simulate.presets.pairs import repair, snap
 
+LINE = 200
+"""Characters of a first line that stay."""
 RESULT = 100
-"""Characters of a result's first line; of any other message 200."""
+"""Of a result's."""
 
 
-def lines_of(item: Item) -> list[str]:
-    """What the extract says of one block."""
-    line = first_line(item.text)
-    if item.kind in ("image", "document"):
-        return ["> User: [media omitted]"] if item.side == "user" else []
-    if item.side == "result":
-        told = "error" if item.text.startswith("Error:") else "ok"
-        return [f"  -> {item.tool or 'tool'}: {told} - {first_line(item.text, RESULT)}"]
-    if item.kind == "tool_call" and item.side == "assistant":
-        return [f"- Called {item.tool or 'tool'}"]
-    if item.kind == "thinking":
-        return []
-    if item.side == "assistant":
-        return [f"> Assistant: {line}"]
-    if item.side in ("system", "summary", "notice"):
-        return [f"> Context: {line}"]
-    return [f"> User: {line}"]
+def first_line(text: str, most: int = LINE) -> str:
+    """The first line as it stands, empty or not; a longer one ends in three dots."""
+    line = text.partition("\n")[0].removesuffix("\r")
+    return line if len(line) <= most else f"{line[:most]}..."
 
 
-def summarised(groups: Sequence[Group], budget: float, stop: float, estimate: Estimate) -> str:
+def line_of(group: Group) -> str:
+    """What the extract says of one message."""
+    items = group.items
+    text = next((i.text for i in items if i.kind not in ("tool_call", "thinking", "image", "document")), "")
+    if group.side == "result":
+        told = "error" if text.startswith("Error:") else "ok"
+        tool = next((i.tool for i in items if i.tool), None) or "unknown_tool"
+        return f"  -> {tool}: {told} - {first_line(text, RESULT)}"
+    if group.side == "assistant":
+        calls = [f"- Called {i.tool or 'tool'}" for i in group.calls]
+        said = [f"{'  ' if calls else '> Assistant: '}{first_line(text)}"] if text else []
+        return "\n".join((*calls, *said))
+    if group.side in ("system", "summary", "notice"):
+        return f"> Context: {first_line(text)}"
+    media = " [media omitted]" if any(i.kind in ("image", "document") for i in items) else ""
+    return f"> User: {first_line(text)}{media}"
+
+
+def summarised(groups: Sequence[Group], budget: float, stop: float) -> str:
     """The extract of some messages within a budget of tokens; it ends where a share of that is used up."""
-    found = [f"## Conversation Summary (compacted from {len(groups)} messages)"]
-    used = 0.0
+    found = [f"## Conversation Summary (compacted from {len(groups)} messages)\n"]
+    used = rough_tokens(found[0])
     for place, group in enumerate(groups):
-        lines = [line for item in group.items for line in lines_of(item)]
-        size = sum(estimate.measure(line, "summary", 0) for line in lines)
-        if used >= stop * budget or used + size > budget:
+        line = line_of(group)
+        size = rough_tokens(line)
+        if used >= int(stop * budget) or used + size > budget:
             found.append(f"... ({len(groups) - place} earlier messages omitted)")
             break
-        found += lines
+        found.append(line)
         used += size
     return "\n".join(found)
 
@@ -68,7 +73,7 @@ def extract(step: Extract, changes: Changes, groups: list[Group], cutter: Cutter
     if part is None:
         return
     room = budget if step.own else budget - system - recent
-    text = step.prefix + summarised(groups if step.whole else groups[part.head : part.start], room, step.stop, estimate)
+    text = step.prefix + summarised(groups if step.whole else groups[part.head : part.start], room, step.stop)
     replace_part(changes, groups, part, "system" if step.merged else "summary", text, changes.count(text, "summary"))
     if cutter.preset.pair == "repair_after":
         repair(changes, cutter.preset.missing_result)

@@ -9,16 +9,18 @@ from ctxctl.simulate.presets.amounts import Limit
 from ctxctl.simulate.presets.schema import Preset, Trigger
 
 
-def limit_tokens(limit: Limit, window: int, output: int) -> Fraction:
-    """The value of a limit, exact. window: of the model; output: its longest answer, tokens."""
+def limit_tokens(limit: Limit, window: int, output: int, model: str | None = None) -> Fraction:
+    """The value of a limit, exact. window: of the model; output: its longest answer, tokens; model: its name."""
+    if limit.of_model is not None and limit.model in (model or "").lower():
+        return limit_tokens(limit.of_model, window, output, model)
     if limit.beyond is not None and limit.beyond_window is not None and window > limit.beyond_window:
-        return limit_tokens(limit.beyond, window, output)
+        return limit_tokens(limit.beyond, window, output, model)
     if window in limit.windows:
         return Fraction(limit.windows[window])
     if limit.lowest:
-        value = min(limit_tokens(part, window, output) for part in limit.lowest)
+        value = min(limit_tokens(part, window, output, model) for part in limit.lowest)
     elif limit.highest:
-        value = max(limit_tokens(part, window, output) for part in limit.highest)
+        value = max(limit_tokens(part, window, output, model) for part in limit.highest)
     else:
         ratio = _exact(limit.ratio) if limit.ratio is not None else Fraction(0)
         value = Fraction(limit.tokens) if limit.tokens is not None else window * ratio
@@ -38,10 +40,10 @@ def _exact(value: float) -> Fraction:
     return Fraction(repr(value))
 
 
-def trigger_tokens(preset: Preset, window: int, output: int) -> int | None:
+def trigger_tokens(preset: Preset, window: int, output: int, model: str | None = None) -> int | None:
     """Tokens at which a preset acts, rounded down; None where its trigger is none in tokens. It may be 0 or less."""
     found = [
-        floor(limit_tokens(part.limit, window, output))
+        floor(limit_tokens(part.limit, window, output, model))
         for part in (_parts(preset.trigger) if preset.trigger is not None else ())
         if part.limit is not None
     ]

@@ -49,7 +49,7 @@ class PresetPolicy(Policy):
         self.name = preset.id  # type: ignore[misc]  # one class, as many names as presets
         self.preset = preset
         self.trigger: Trigger = preset.trigger
-        self.estimate = Estimate(preset)
+        self.estimate = Estimate(preset, setting.model)
         self.items = Items(self.estimate.measure)
         self.cutter = Cutter(preset, setting, self.estimate)
         self.files = Files()
@@ -68,7 +68,7 @@ class PresetPolicy(Policy):
         name, window, output = self.preset.id, self.setting.window, self.setting.output
         if self.trigger.kind == "never":
             return f"{name} has no trigger unless its application sets one: nothing leaves"
-        at = trigger_tokens(self.preset, window, output)
+        at = trigger_tokens(self.preset, window, output, self.setting.model)
         if at is None or self.trigger.finished:
             return None
         if at <= 0:
@@ -197,7 +197,8 @@ class PresetPolicy(Policy):
             self.compacted = self.compacted or done
             if not done or self.trigger.limit is None or not told.again_above:
                 return
-            limit = float(limit_tokens(self.trigger.limit, self.setting.window, self.setting.output))
+            setting = self.setting
+            limit = float(limit_tokens(self.trigger.limit, setting.window, setting.output, setting.model))
             if self.estimate.groups(self.finished(window)) <= limit:
                 return
 

@@ -1,7 +1,9 @@
 """What a preset says: when an agent's runtime acts, where it cuts, and what the old part becomes. Values only.
 
-A preset is data: every number in it is a fact about the runtime, from the sources that it names; what had to be assumed
-is listed in `assumptions`. Tokens, characters and bytes are whole numbers; ratios are shares of the model's window.
+A preset is data: every number in it is a fact about the runtime, from the sources that it names. `assumptions` lists
+what the sources do not say or a transcript does not show, where that could move the trigger, the boundary or a size;
+`notes` what moves nothing: readings, names, and defaults that a user could set. Tokens, characters and bytes are whole
+numbers; ratios are shares of the model's window.
 """
 
 from __future__ import annotations
@@ -103,14 +105,16 @@ class Summary:
     """The old part becomes a summary that a model writes.
 
     declared: the most that the runtime lets it have, None where it says nothing. assumed: sizes to replay with. role:
-    of its message. calls: that it takes. ack: a fixed answer behind it. split: sizes of a second summary when the cut
-    lies within an exchange. latest_user: the last user message is put behind it, `text` or `any`. new_exchange_after: a
-    prompt that has just come in is no part of it and stands behind it. tail_as_text: the kept part becomes text in the
-    summary's message, results cut to so many characters and tail_suffix. carry_tool, carry_bytes: arguments of the
-    newest call of a tool come along. reject_larger: one that is longer than what it stands for is refused, and from
-    then on only the steps run. again_above: the result is summarised once more while it is above the trigger, at most
-    so many times. files: that come in again behind it. hard_reset: when the window is full and there is no part to cut,
-    everything is summarised.
+    of its message. calls: that it takes. shares_prefix: whether the request for it goes on with the very
+    conversation, under the same system prompt and tools, so that a cache can serve what was sent before. ack: a
+    fixed answer behind it. split: sizes of a second summary when the cut lies within an exchange. latest_user: the
+    last user message is put behind it, `text` or `any`. new_exchange_after: a prompt that has just come in is no
+    part of it and stands behind it. tail_as_text: the kept part becomes text in the summary's message, results cut
+    to so many characters and tail_suffix. carry_tool, carry_bytes: arguments of the newest call of a tool come
+    along. reject_larger: one that is longer than what it stands for is refused, and from then on only the steps
+    run. again_above: the result is summarised once more while it is above the trigger, at most so many times.
+    files: that come in again behind it. hard_reset: when the window is full and there is no part to cut, everything
+    is summarised.
     """
 
     cut: Cut
@@ -118,6 +122,7 @@ class Summary:
     declared: int | None = None
     role: Literal["system", "user", "assistant"] = "user"
     calls: int = 1
+    shares_prefix: bool = False
     ack: str | None = None
     split: Sizes | None = None
     latest_user: Literal["", "any", "text"] = ""
@@ -160,7 +165,8 @@ class Preset:
     results: whether each tool result is a message of its own, or one user message holds those of a response. system:
     whether the system prompt is one of the messages. persist: false where a copy of the request is edited, so that the
     trigger goes on counting the original. default_on: false where it has to be switched on. missing_result: what stands
-    for a result that was lost. unsupported: why it can't be replayed.
+    for a result that was lost. assumptions: what could move the trigger, the boundary or a size and is not known for
+    sure; notes: what moves nothing. unsupported: why it can't be replayed.
     """
 
     id: str
@@ -182,6 +188,7 @@ class Preset:
     default_on: bool = True
     missing_result: str | None = None
     assumptions: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     unsupported: str | None = None
 
     def __post_init__(self) -> None:
@@ -195,3 +202,18 @@ class Preset:
             raise ValueError(f"{self.id}: a preset does something or says why it is unsupported")
         if (self.summary is not None) != (self.class_ == "summary"):
             raise ValueError(f"{self.id}: a summary makes the class summary, and nothing else does")
+
+    @property
+    def exact(self) -> bool:
+        """Whether the replay does what the runtime would have done, as far as the sources and a transcript tell."""
+        return self.replay == "exact"
+
+    @property
+    def replay(self) -> Literal["exact", "assumed", "sized", "unsupported"]:
+        """How far the replay can be trusted: exact; by the runtime's rules with an assumption in them; with summaries
+        whose size is assumed; or not replayed at all."""
+        if self.unsupported is not None:
+            return "unsupported"
+        if self.class_ == "summary":
+            return "sized"
+        return "assumed" if self.assumptions else "exact"

@@ -53,11 +53,11 @@ class Summariser:
         old = [i for n in range(part.head, part.start) if n not in part.spared for i in groups[n].items]
         size = self._size(told.assumed) + self._carried(changes, old)
         read = sum(i.tokens for i in old) + (changes.window.overhead if told.cut.kind == "everything" else 0)
-        calls = [(read, size)] * told.calls
+        calls = [(read, size, told.shares_prefix)] * told.calls
         if told.split is not None and part.start < len(groups) and not groups[part.start].prompt:
             extra = self._size(told.split)
             size += extra
-            calls.append((read, extra))
+            calls.append((read, extra, told.shares_prefix))
         if told.reject_larger and size > sum(i.tokens for i in old):
             self.failed = True
             changes.helper += calls
@@ -175,7 +175,8 @@ class Summariser:
         if not old:
             return False
         size = self._size(self.told.assumed)
-        changes.helper += [(changes.window.overhead + sum(i.tokens for g in groups for i in g.items), size)]
+        read = changes.window.overhead + sum(i.tokens for g in groups for i in g.items)
+        changes.helper.append((read, size, self.told.shares_prefix))
         if crossing is not None:
             for item in crossing.items:
                 changes.rewrite(item, _middle(item.text, int(room) * BYTES_PER_TOKEN), CUT, cut=True)

@@ -47,7 +47,7 @@ def _one(trigger: Trigger, now: Situation, window: Window) -> bool:
         if trigger.finished and not now.new_exchange:
             return False
         assert trigger.limit is not None
-        limit = float(limit_tokens(trigger.limit, now.setting.window, now.setting.output))
+        limit = float(limit_tokens(trigger.limit, now.setting.window, now.setting.output, now.setting.model))
         total = (
             now.estimate.groups(now.finished(window))
             if trigger.finished
