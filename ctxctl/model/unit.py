@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ctxctl.model.block import Block
 from ctxctl.model.usage import Usage
@@ -105,7 +106,8 @@ class Trace:
 
     blocks: of the main thread. tokens, unit_of: of each. units: in the order of arrival. turns: one per call.
     overhead: tokens that the file does not hold (system prompt, tools). atoms: of each block, those that some reference
-    is about; names: of the atoms. counter: what counted.
+    is about; names: of the atoms. counter: what counted. memo: what
+    replays of the trace work out once for all of them.
     """
 
     id: str | None
@@ -124,6 +126,7 @@ class Trace:
     rereads: int = 0
     placebo: float | None = None
     ratio: float = 1.0
+    memo: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def evictable(self) -> int:

@@ -20,6 +20,13 @@ GROSS = 4
 """Multiple of the median beyond which a call's shortfall counts no further."""
 
 
+def trusted(replay_error: float | None, model_error: float | None) -> bool:
+    """Whether errors are small enough for figures in money to be called calibrated; not when one is unknown."""
+    if replay_error is None or model_error is None:
+        return False
+    return replay_error <= OFF and model_error <= MODEL_OFF
+
+
 @dataclass(frozen=True, slots=True)
 class Baseline:
     """The recording itself, priced. cost: of its replay in each regime, all calls. Of the calls whose usage was
@@ -55,12 +62,7 @@ class Baseline:
     @property
     def calibrated(self) -> bool:
         """Whether replay and cache model reproduce the bill, so that money can be trusted."""
-        return (
-            self.replay_error is not None
-            and self.replay_error <= OFF
-            and self.model_error is not None
-            and self.model_error <= MODEL_OFF
-        )
+        return trusted(self.replay_error, self.model_error)
 
 
 def baseline_of(trace: Trace, replay: Replay, tariff: Tariff) -> Baseline:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ctxctl.eviction.base import POLICIES, Policy, Setting
 from ctxctl.eviction.mask import MaskParameters
@@ -99,7 +100,9 @@ def run_plan(
 
 def _counter(trace: Trace) -> Callable[[str, str], int]:
     """Tokens of a text that replaces another, counted as the trace's own blocks were."""
-    return counter_for(trace.model, trace.counter, trace.ratio)
+    if "counter" not in trace.memo:
+        trace.memo["counter"] = lru_cache(1 << 16)(counter_for(trace.model, trace.counter, trace.ratio))
+    return cast(Callable[[str, str], int], trace.memo["counter"])
 
 
 def play(

@@ -32,7 +32,7 @@ class Residence:
         self._atoms = trace.atoms
         self._there = [0] * len(trace.names)
         self._held: dict[int, Sequence[int]] = {}
-        self._numbers: dict[str, int] | None = None
+        self._known: dict[str, list[int]] = trace.memo.setdefault("atoms of texts", {})
         self.hits = self.misses = 0
         self.weight = self.missed_weight = 0.0
         self.used_turns = self.missed_turns = 0
@@ -94,10 +94,14 @@ class Residence:
         """The atoms of a text that stands for others."""
         if not text:
             return []
-        if self._numbers is None:
-            self._numbers = {name: a for a, name in enumerate(self._trace.names) if name}
-        known = self._numbers
-        return [known[w] for w in (words(text) | lines(text)) & known.keys()]
+        found = self._known.get(text)
+        if found is None:
+            memo = self._trace.memo
+            if "numbers" not in memo:
+                memo["numbers"] = {name: a for a, name in enumerate(self._trace.names) if name}
+            numbers = memo["numbers"]
+            found = self._known[text] = [numbers[w] for w in (words(text) | lines(text)) & numbers.keys()]
+        return found
 
     def judge(self, turn: Turn) -> Missed:
         """Hold what a turn's answer used against what is there."""

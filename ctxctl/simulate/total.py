@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from statistics import median
 
-from ctxctl.simulate.baseline import MODEL_OFF, OFF
+from ctxctl.simulate.baseline import OFF, trusted
 from ctxctl.simulate.bill import REGIMES, Costs
 from ctxctl.simulate.rows import Run, frontier
 from ctxctl.simulate.sweep import Sweep
@@ -69,12 +69,7 @@ class SweepTotal:
     @property
     def calibrated(self) -> bool:
         """Whether replay and cache model reproduce the bills, so that money can be trusted."""
-        return (
-            self.replay_error is not None
-            and self.replay_error <= OFF
-            and self.model_error is not None
-            and self.model_error <= MODEL_OFF
-        )
+        return trusted(self.replay_error, self.model_error)
 
 
 def total_of(sweeps: Sequence[Sweep], *, own_windows: bool) -> SweepTotal:

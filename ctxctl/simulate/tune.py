@@ -83,7 +83,8 @@ class Score:
 class Tuned:
     """The choice, what it did where it was found and where it was not, and how many settings were tried. why: where
     nothing is chosen, `loss` (all lose more; best_loss is the least that any lost), `window` (all that keep the bound
-    leave calls above the window; floor: what may not leave) or `nothing` (none is cheaper than what was done)."""
+    leave calls above the window; floor: what may not leave) or `nothing` (none is cheaper than what was done; idle:
+    none had anything to do)."""
 
     choice: Candidate | None
     trained: Score | None
@@ -94,6 +95,7 @@ class Tuned:
     testing: tuple[str, ...]
     why: Literal["loss", "window", "nothing"] | None = None
     floor: Floor | None = None
+    idle: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +138,13 @@ def tune(
     least = min((s.loss for s in known.values()), default=0.0)
     names = tuple(s.trace.path for s in training), tuple(s.trace.path for s in testing)
     if best is None or known[best].overflows:
-        low = [s for s in known.values() if s.loss <= max_loss]
+        low = [s for s in known.values() if s.loss <= max_loss] or list(known.values())
         floor = next((s.floor for s in low if s.floor is not None), None)
-        return Tuned(None, None, None, len(known), least, *names, why="window" if low else "loss", floor=floor)
+        why: Literal["window", "loss"] = "window" if all(s.overflows for s in low) else "loss"
+        return Tuned(None, None, None, len(known), least, *names, why=why, floor=floor)
     if not known[best].acted or known[best].ratio >= 1:
-        return Tuned(None, known[best], None, len(known), least, *names, why="nothing")
+        idle = not any(s.acted for s in known.values())
+        return Tuned(None, known[best], None, len(known), least, *names, why="nothing", idle=idle)
     held = score(best, testing, table, options) if testing else None
     return Tuned(best, known[best], held, len(known), least, *names)
 

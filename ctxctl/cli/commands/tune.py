@@ -135,7 +135,7 @@ def _comments(found: Any, bound: float) -> Iterator[str]:
         yield f"--max-loss {found.best_loss + 0.005:.2f}, or a larger --window"
         return
     if found.why == "window":
-        yield f"all settings that keep the loss under {bound:.1%} leave calls above the window"
+        yield "all settings that keep the bound, if any do, leave calls above the window"
         if found.floor is not None:
             causes = ", ".join(f"{cause} {tokens:,}" for cause, tokens in found.floor.causes[:3])
             least = f"--window {found.floor.tokens + 1} or more"
@@ -148,7 +148,7 @@ def _comments(found: Any, bound: float) -> Iterator[str]:
             f"Nothing to change: of {found.tried} settings none that loses at most {bound:.1%} would have been cheaper "
             f"than what was done on {_sessions(found.trained.sessions)}."
         )
-        if not found.trained.acted:
+        if found.idle:
             yield "The windows never filled up so far; a smaller --window shows what would happen."
         return
     lost = f"lose at most {bound:.1%} of what later turns used"
