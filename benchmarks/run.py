@@ -70,11 +70,16 @@ def reported(large: Path, runs: int) -> bool:
     return row(name, f"{a.wall:.2f} s", f"2x floor + --version = {limit:.2f} s", a.wall <= limit)
 
 
-def replayed(small: Path, folder: Path, runs: int) -> bool:
-    """Twelve policies at one window, and how time grows with the number of turns."""
+def replayed(small: Path | None, folder: Path, runs: int) -> bool:
+    """Twelve policies at one window, and how time grows with the number of turns. Without a session one is made that
+    refers to earlier content more often than agents do, and gets half a second more."""
     command = [*CTXCTL, "simulate", "--json", "--no-optimum"]
+    limit = 2.5 if small is not None else 3.0
+    if small is None:
+        small = folder / "moving.jsonl"
+        make(small, 20, 20, 200)
     one = alternate({"simulate": [*command, str(small)]}, max(1, runs - 2))["simulate"]
-    ok = row("simulate, 12 policies, 20 MB: wall", f"{one.wall:.2f} s", "2.5 s", one.wall <= 2.5)
+    ok = row("simulate, 12 policies, 20 MB: wall", f"{one.wall:.2f} s", f"{limit:g} s", one.wall <= limit)
     ok &= row("simulate, 12 policies, 20 MB: peak memory", f"{one.peak:.0f} MiB", "250 MiB", one.peak <= 250)
     few, many = folder / "few.jsonl", folder / "many.jsonl"
     make_turns(few, 10_000)
@@ -154,7 +159,7 @@ def main() -> int:
         print("| what | measured | goal | met |\n|---|---:|---:|---|")
         ok = counted(files["small"], files["large"], files["larger"], given.runs)
         ok &= reported(files["large"], given.runs)
-        ok &= replayed(files["small"], Path(folder), given.runs)
+        ok &= replayed(given.small, Path(folder), given.runs)
         ok &= bulk(files["small"])
         ok &= models()
         ok &= start_up(given.runs)

@@ -25,9 +25,12 @@ WINDOW = 200_000
 class Session:
     """Writes records until a size is reached; compacts when the modelled window passes 83 %."""
 
-    def __init__(self, seed: int, lines: int = 330) -> None:
+    def __init__(self, seed: int, lines: int = 330, numbers: int = 9999, era: int = 0) -> None:
         self.random = random.Random(seed)
         self.lines = lines  # of the longest tool result
+        self.numbers = numbers
+        self.era = era  # steps after which the work moves on to other files; 0: never
+        self.steps = 0
         self.id = self.uuid()
         self.parent: str | None = None
         self.time = datetime(2026, 3, 1, 9, tzinfo=UTC)
@@ -42,7 +45,7 @@ class Session:
     def code(self, lines: int) -> str:
         r = self.random
         return "\n".join(
-            f"{'    ' * r.randint(0, 3)}{r.choice(WORDS)}_{r.choice(WORDS)}({r.choice(WORDS)!r}, {r.randint(0, 9999)})"
+            f"{'    ' * r.randint(0, 3)}{r.choice(WORDS)}_{r.choice(WORDS)}{self.now()}({r.choice(WORDS)!r}, {r.randint(0, self.numbers)})"
             for _ in range(lines)
         )
 
@@ -94,8 +97,13 @@ class Session:
             }
             yield self.record("assistant", message=message, requestId=request)
 
+    def now(self) -> str:
+        """What tells the names of this era from those before."""
+        return f"_{self.steps // self.era}" if self.era else ""
+
     def step(self) -> Iterator[dict[str, Any]]:
         r = self.random
+        self.steps += 1
         blocks: list[dict[str, Any]] = []
         if r.random() < 0.5:
             thinking = {"thinking": self.words(20, 180), "signature": r.randbytes(150).hex()}
@@ -103,7 +111,7 @@ class Session:
         if r.random() < 0.45:
             blocks.append({"type": "text", "text": self.words(5, 60)})
         name = r.choice(("Read", "Read", "Bash", "Edit", "Grep"))
-        target = f"/home/dev/app/src/{r.choice(WORDS)}/{r.choice(WORDS)}.py"
+        target = f"/home/dev/app/src/{r.choice(WORDS)}/{r.choice(WORDS)}{self.now()}.py"
         call = f"toolu_01{r.getrandbits(88):022x}"
         given = {"command": f"pytest -q {target}"} if name == "Bash" else {"file_path": target}
         if name == "Edit":
@@ -137,10 +145,11 @@ class Session:
 
 
 def make_turns(path: Path, turns: int, seed: int = 1) -> None:
-    """Write a session of so many model calls with short results."""
+    """Write a session of so many model calls with short results that moves on to other files as it goes, so that a
+    call refers to as much late in the session as early: what grows is the number of calls alone."""
     calls: set[str] = set()
     with open(path, "wb", buffering=1 << 20) as file:
-        for record in Session(seed, 6).records():
+        for record in Session(seed, 6, 10**9, 200).records():
             request = record.get("requestId")
             if request is not None and request not in calls and len(calls) == turns:
                 return
@@ -149,11 +158,11 @@ def make_turns(path: Path, turns: int, seed: int = 1) -> None:
             file.write(json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
 
 
-def make(path: Path, megabytes: float, seed: int = 1) -> None:
-    """Write a session of at least that size (10**6 bytes)."""
+def make(path: Path, megabytes: float, seed: int = 1, era: int = 0) -> None:
+    """Write a session of at least that size (10**6 bytes). era: steps after which it moves on to other files."""
     size = 0
     with open(path, "wb", buffering=1 << 20) as file:
-        for record in Session(seed).records():
+        for record in Session(seed, era=era).records():
             data = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
             file.write(data)
             size += len(data)

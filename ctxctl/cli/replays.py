@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -203,4 +204,8 @@ def trace_of(
     traced = build_trace(path, table, pins_of(eviction), format_name=format_name, progress=progress)
     if not traced.trace.turns:
         raise NothingFoundError("no model call in it: nothing to replay", path=path)
+    # a trace outlives all its replays, which make many small values and few cycles: nothing of it needs to be looked at
+    # again and again
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 20)
     return traced, window_of(None, traced.transcript, table).tokens

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
 from ctxctl.model.block import Block
-from ctxctl.trace.atoms import kinds_by_line
 
 LINE = 200
 
@@ -22,11 +23,11 @@ SHARE = 4
 """An extract has at most one part in so many of the text."""
 SHORT = 120
 """Characters that an extract may have of any text."""
-SCANNED = 25
+SCANNED = 15
 """Lines of a text that are weighed, from its beginning and from its end; between them those with a sign of failure."""
 SIGNS = ("rror", "xception", "arning", "ailed", "FAIL")
-WORTH = {"error": 4, "path": 2, "identifier": 1, "number": 1}
-"""What a line is worth by the kinds of words in it, each kind once: errors first, then what can be looked up again."""
+_COMPOUND = re.compile(r"[A-Za-z0-9][_.][A-Za-z]|[a-z][A-Z]")
+_DIGITS = re.compile(r"\b\d{3,}\b")
 
 
 def first_line(text: str, most: int = LINE) -> str:
@@ -80,8 +81,7 @@ def extract(block: Block, text: str | None = None, most: int = EXTRACT) -> str:
     span = [at for at in range(1, len(lines)) if at < SCANNED or at >= last or any(s in lines[at] for s in SIGNS)]
     seen = {lines[0]}
     kept: list[int] = []
-    kinds = kinds_by_line([lines[at][: 2 * LINE] for at in span])
-    worth = {at: sum(WORTH[k] for k in of if k in WORTH) for at, of in zip(span, kinds, strict=True) if of}
+    worth = {at: found for at in span if (found := _worth(lines[at]))}
     for at in sorted(worth, key=lambda i: (-worth[i], i)):
         line = lines[at]
         if len(line) + 1 > room or line in seen:
@@ -95,3 +95,10 @@ def extract(block: Block, text: str | None = None, most: int = EXTRACT) -> str:
         parts.append(tail)
     made = "\n".join(parts).rstrip()
     return made if len(made) < len(text) else text
+
+
+def _worth(line: str) -> int:
+    """How much of what may be needed again a line seems to hold: failures, paths, identifiers, numbers. A glance, not
+    the classes of `ctxctl.trace.atoms`: thousands of lines are weighed to keep a few."""
+    failed = any(sign in line for sign in SIGNS)
+    return 4 * failed + 2 * ("/" in line) + (_COMPOUND.search(line) is not None) + (_DIGITS.search(line) is not None)

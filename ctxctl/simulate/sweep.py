@@ -15,8 +15,8 @@ from ctxctl.simulate.plans import capacities_of, plans_of, play, run_plan
 from ctxctl.simulate.rows import Run, frontier, row_of
 
 ENDLESS = 1 << 62
-LONG = 500
-"""Turns from which on a session is long."""
+LONG, VERY_LONG = 500, 5000
+"""Turns above which a session is long, and very long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +68,10 @@ def sweep(
     best: dict[int, int] = {}
     note = None
     for capacity in capacities:
-        # looking ahead is dear: over a long session it frees a little more at a time
-        down = 1.0 if len(trace.turns) <= LONG or options.share is not None else 0.95
+        # looking ahead is dear: over a long session it frees more at a time
+        down = 1.0 if len(trace.turns) <= LONG or options.share is not None else 0.9
+        if len(trace.turns) > VERY_LONG and options.share is None:
+            down = 0.75
         seen = play(trace, "clairvoyant", capacity, 1.0, down, tariff, options)
         ceilings.append(row_of(seen, "ceiling", tariff, baseline))
         tick()
