@@ -45,7 +45,8 @@ class Session:
     def code(self, lines: int) -> str:
         r = self.random
         return "\n".join(
-            f"{'    ' * r.randint(0, 3)}{r.choice(WORDS)}_{r.choice(WORDS)}{self.now()}({r.choice(WORDS)!r}, {r.randint(0, self.numbers)})"
+            f"{'    ' * r.randint(0, 3)}{r.choice(WORDS)}_{r.choice(WORDS)}{self.now()}"
+            f"({r.choice(WORDS)!r}, {r.randint(0, self.numbers)})"
             for _ in range(lines)
         )
 
