@@ -221,7 +221,8 @@ class ContextWindowManager:
         """After a model call: its answer comes in, and the units that it used are credited.
 
         calls: (id, tool, arguments). prompt, output: tokens of the request and its answer as the provider reported
-        them; what was counted too little or too much of the prompt is put down to the overhead. credits: (unit,
+        them; what was counted too little stands in the window as hidden growth, of the first request in front as
+        overhead. credits: (unit,
         times) when they are known from a recording. Raises TypeError or ValueError for tokens that are no whole number
         of 0 or more.
         """

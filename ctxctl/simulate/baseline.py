@@ -192,7 +192,7 @@ def cause_of(usages: Sequence[Usage | None], tariff: Tariff) -> str:
     if rates:
         middle = median(rates)
         close = sum(1 for r in rates if abs(r - middle) <= 0.02 * abs(middle) + 1e-9)
-        listed = tariff.prices(len(tariff.rows) - 1, 0)
+        listed = tariff.listed().prices(len(tariff.rows) - 1, 0)
         if close >= 0.8 * len(rates) and listed is not None and middle > 0:
             return f"billed with cache reads at ${middle:.3g} per million tokens (list: ${listed.read:.3g})"
     return "not explained by the price of cache reads"

@@ -4,7 +4,7 @@
 
 L: tokens of the prompt, c: of them in common with the request before, o: of the answer, r and w: price of a cache read
 and of a write, in multiples of the input price. none: c = 0 and nothing is stored; ideal: the provider's cache holds
-every common prefix; calibrated: the share `h` of it that the recording shows.
+every common prefix; calibrated: as much of it as the recording's cache served (`CacheFit`).
 """
 
 from __future__ import annotations

@@ -147,6 +147,10 @@ def test_a_bill_at_another_price_is_off_and_named() -> None:
     assert not found.calibrated
     assert found.replay_error == pytest.approx(1 / 3)
     assert found.cause == "billed with cache reads at $0.1 per million tokens (list: $0.2)"
+    # terms that are laid over the list's prices are not the list's
+    other = Tariff(trace(usages), TABLE, CacheTerms(read=0.4, write=2.0))
+    again = baseline_of(trace(usages), played([11_000] * 8, [0] + [10_500] * 7, [0] * 8), other)
+    assert (again.cause, again.replay_error) == (found.cause, found.replay_error)
 
 
 def test_the_fit_of_a_cache_closes_on_what_was_reported() -> None:
