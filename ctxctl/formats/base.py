@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import orjson
 
+from ctxctl.errors import UsageError
 from ctxctl.model.block import Block
 from ctxctl.model.text import clean
 from ctxctl.model.transcript import Diagnostic, Severity, Transcript
 from ctxctl.registry import Registry
+
+if TYPE_CHECKING:
+    from ctxctl.formats.draft import Draft
 
 Emit = Callable[[Block], None]
 """Takes each block as it is read. Blocks are numbered by the order of these calls, from 0."""
@@ -82,11 +86,17 @@ class Format(ABC):
         self.records = 0
         self.complete = True
         self.on_model: Callable[[str], None] | None = None
+        self.on_cut: Callable[[], None] | None = None
 
     def saw_model(self, model: str) -> None:
         """Called at the first call of each model, while the file is still being read."""
         if self.on_model is not None:
             self.on_model(model)
+
+    def saw_cut(self) -> None:
+        """Called at each point where the agent replaced its whole window, while the file is still being read."""
+        if self.on_cut is not None:
+            self.on_cut()
 
     @classmethod
     @abstractmethod
@@ -118,6 +128,11 @@ class Format(ABC):
     def begin_companion(self, path: Path) -> None:
         """The records fed from here on come from this companion; only called for what `companions` named."""
         raise ValueError(f"{self.name} has no companion files, so {path} is none")
+
+    @classmethod
+    def rewrite(cls, draft: Draft) -> Iterator[bytes]:
+        """The bytes of a compacted transcript, line by line. Raises UsageError for what the format can't do."""
+        raise UsageError(f"ctxctl does not write {cls.name}", hint="`ctxctl list formats` shows what it writes")
 
     @staticmethod
     def encode(record: Json) -> bytes:

@@ -303,6 +303,7 @@ class ClaudeCode(Format):
             logical = record.get("logicalParentUuid")
             self.logical[node] = logical if isinstance(logical, str) else None
             self.boundaries.append(self._boundary(record, node, line))
+            self.saw_cut()
             self.results.clear()  # what is cleared later lies behind the boundary
         elif subtype == "microcompact_boundary" and record.get("isSidechain") is not True:
             data = record.get("microcompactMetadata")

@@ -203,6 +203,7 @@ class Codex(Format):
 
     def _compacted(self, payload: dict[str, Json], line: int, when: str | None) -> None:
         """The replacement history takes the place of everything before; older versions keep the user's messages."""
+        self.saw_cut()
         at = self.session.blocks
         history = payload.get("replacement_history")
         summary = payload.get("message")

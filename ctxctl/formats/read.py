@@ -13,6 +13,7 @@ from ctxctl.errors import InputError, NotATranscriptError, NothingFoundError
 from ctxctl.formats.base import FORMATS, Diagnostics, Emit, Format, Json
 from ctxctl.formats.detect import HINT, detect, is_aider
 from ctxctl.formats.jsonlines import BOM, parse_line
+from ctxctl.formats.store import LineStore
 from ctxctl.formats.streams import Progress, Stream, open_stream
 from ctxctl.model.block import Block
 from ctxctl.model.transcript import RawLine, Transcript
@@ -46,11 +47,13 @@ def scan(
     keep: list[RawLine] | None = None,
     progress: Progress | None = None,
     on_model: Callable[[str], None] | None = None,
+    store: LineStore | None = None,
+    on_cut: Callable[[], None] | None = None,
 ) -> Transcript:
     """Read the transcript at a path, handing each block to `emit`; the result holds everything else.
 
-    usage_only: parse only lines that can carry usage or a compaction, emit nothing. keep: takes the raw lines.
-    on_model: called with each model name when it is first seen.
+    usage_only: parse only lines that can carry usage or a compaction, emit nothing. keep: takes the raw lines; store: so that they can be asked for again.
+    on_model: called with each model name when it is first seen. on_cut: at each full compaction of the recording.
     """
     chosen = FORMATS.get(format_name) if format_name else None
     with open_stream(path) as stream:
@@ -69,13 +72,16 @@ def scan(
         reader = chosen(path, emit, usage_only=usage_only)
         reader.diagnostics = diagnostics
         reader.on_model = on_model
+        reader.on_cut = on_cut
         for line, data, values in head:
             if keep is not None:
                 keep.append(RawLine(line, data))
+            if store is not None:
+                store.add(data)
             for value in values:
                 _feed(reader, value, line)
         if not document:
-            _lines(reader, stream, rest, len(head), usage_only, keep, progress)
+            _lines(reader, stream, rest, len(head), usage_only, keep, store, progress)
         if stream.truncated:
             reader.complete = False
             diagnostics.add("warning", "torn_compression", f"the compressed stream ends early: {stream.truncated}")
@@ -201,6 +207,7 @@ def _lines(
     number: int,
     usage_only: bool,
     keep: list[RawLine] | None,
+    store: LineStore | None,
     progress: Progress | None,
 ) -> None:
     loads, feed, wanted = orjson.loads, reader.feed, reader.wanted
@@ -209,6 +216,8 @@ def _lines(
         number += 1
         if keep is not None:
             keep.append(RawLine(number, data))
+        if store is not None:
+            store.add(data)
         if progress is not None and (seen := seen + len(data)) > STEP:
             progress(stream.position(), stream.size)
             seen = 0
@@ -246,7 +255,7 @@ def _companion(reader: Format, path: Path, usage_only: bool) -> None:
             reader.begin_companion(path)
             reader.diagnostics.path = str(path)
             complete = reader.complete
-            _lines(reader, stream, stream.lines(), 0, usage_only, None, None)
+            _lines(reader, stream, stream.lines(), 0, usage_only, None, None, None)
             reader.complete = complete  # a helper's torn tail says nothing of the session's own
     except InputError as error:
         reader.diagnostics.add("warning", "companion_unreadable", str(error))

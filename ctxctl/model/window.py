@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ctxctl.model.block import Block, Source
-from ctxctl.model.edits import Drop, Edits
+from ctxctl.model.edits import SUMMARY, Drop, Edits
 from ctxctl.model.unit import Unit
 
 BOUND_KINDS = frozenset(("thinking", "tool_call", "tool_result"))
@@ -64,7 +64,7 @@ class Window:
     blocks, unit_of, units: the tables that numbers refer to; a live manager lets them grow. overhead: tokens in
     front that are in no block; hidden: growth of the prompt that no block explains. tokens: these and all resident
     blocks. turn: the next call. exchange: the current one. references, used: per unit, how often turns used it
-    lately and when last; a policy reads them. time: of the next call, seconds since 1970; last_time: of the one
+    lately and when last; a policy reads them. summaries: units that hold a summary of others. time: of the next call, seconds since 1970; last_time: of the one
     before; prompt, output: tokens of the last request and its answer. stand_ins: made blocks that stood for a block
     which came in again since, oldest first.
     """
@@ -94,6 +94,7 @@ class Window:
         self.fresh: set[int] = set()
         self.asked: set[int] = set()
         self.thinking: set[int] = set()
+        self.summaries: set[int] = set()
         self.made: list[Block] = []
         self.stand_ins: dict[int, int] = {}
         self._responses: dict[str, dict[int, None]] = {}
@@ -202,7 +203,7 @@ class Window:
         sizes[home] += tokens
         if not any(b in self.entries for b in self.units[home].blocks):
             del sizes[home]
-            for members in (self.pending, self.fresh, self.asked, self.thinking):
+            for members in (self.pending, self.fresh, self.asked, self.thinking, self.summaries):
                 members.discard(home)
 
     def _touch(self, place: int) -> None:
@@ -232,8 +233,9 @@ class Window:
 
     def protected(self) -> set[int]:
         """Units that may not leave now beside the pinned ones (requirement E8): the message of the current exchange,
-        calls without a result, results that no call has answered yet, and what is bound to one of them."""
-        held = self.pending | self.fresh | self.asked
+        calls without a result, results that no call has answered yet, and what is bound to one of them; and summaries,
+        which hold all that is left of others."""
+        held = self.pending | self.fresh | self.asked | self.summaries
         if self.thinking:
             for unit in tuple(held):
                 held.update(self.together(unit))
@@ -291,6 +293,8 @@ class Window:
         shrunk = 0
         for change in edits.replaces:
             shrunk += self.replace(change.block, change.text, change.tokens) - change.tokens
+            if change.kind == SUMMARY and change.block >= 0:
+                self.summaries.add(self.unit_of[change.block])
         for new in edits.inserts:
             self.insert(new.kind, new.role, new.text, new.tokens)
             shrunk -= new.tokens
