@@ -89,6 +89,24 @@ def replayed(small: Path | None, folder: Path, runs: int) -> bool:
     return ok & row("simulate, 100,000 turns: against 10,000", f"{growth:.1f}x", "12x", growth <= 12)
 
 
+def compacted(large: Path, folder: Path, runs: int) -> bool:
+    """Compacted, written, read back and kept for recall: a session that is all in its window, and a long one."""
+    whole = folder / "whole.jsonl"
+    make(whole, 20, 21, window=10**9)
+    output = folder / "compacted.jsonl"
+    command = [*CTXCTL, "compact", "--json", "--window", "10m", "--force", "--no-recall", "-o", str(output)]
+    kept = [*CTXCTL, "compact", "--json", "--window", "10m", "--force", "-o", str(folder / "kept.jsonl")]
+    half = ["--to", "50%", str(whole)]
+    found = alternate({"plain": [*command, *half], "kept": [*kept, *half]}, runs)
+    a, b = found["plain"], found["kept"]
+    ok = row("compact, 20 MB all in the window: wall", f"{a.wall:.2f} s", "1.5 s", a.wall <= 1.5)
+    ok &= row("compact, the same with its recall store: wall", f"{b.wall:.2f} s", None)
+    ok &= row("compact, 20 MB: peak memory", f"{b.peak:.0f} MiB", "200 MiB", b.peak <= 200)
+    one = alternate({"large": [*kept, "--to", "95%", str(large)]}, max(1, runs - 2))["large"]
+    ok &= row("compact, 200 MB: wall", f"{one.wall:.2f} s", None)
+    return ok & row("compact, 200 MB: peak memory", f"{one.peak:.0f} MiB", "300 MiB", one.peak <= 300)
+
+
 def start_up(runs: int) -> bool:
     """How long until the first letter."""
     commands = {"--version": 0.12, "--help": 0.3, "analyze --help": 0.3, "list --help": 0.3, "config --help": 0.3}
@@ -160,6 +178,7 @@ def main() -> int:
         ok = counted(files["small"], files["large"], files["larger"], given.runs)
         ok &= reported(files["large"], given.runs)
         ok &= replayed(given.small, Path(folder), given.runs)
+        ok &= compacted(files["large"], Path(folder), given.runs)
         ok &= bulk(files["small"])
         ok &= models()
         ok &= start_up(given.runs)

@@ -19,17 +19,17 @@ WORDS = (
     *("naïve", "größe", "проверка", "日本語", "完了", "✅"),
 )
 SYSTEM_TOKENS = 18_000
-WINDOW = 200_000
 
 
 class Session:
     """Writes records until a size is reached; compacts when the modelled window passes 83 %."""
 
-    def __init__(self, seed: int, lines: int = 330, numbers: int = 9999, era: int = 0) -> None:
+    def __init__(self, seed: int, lines: int = 330, numbers: int = 9999, era: int = 0, limit: int = 200_000) -> None:
         self.random = random.Random(seed)
         self.lines = lines  # of the longest tool result
         self.numbers = numbers
         self.era = era  # steps after which the work moves on to other files; 0: never
+        self.limit = limit  # tokens of the window that it models
         self.steps = 0
         self.id = self.uuid()
         self.parent: str | None = None
@@ -139,7 +139,7 @@ class Session:
             yield self.user(self.words(8, 60))
             for _ in range(self.random.randint(2, 12)):
                 yield from self.step()
-                if self.window + self.pending > WINDOW * 0.83:
+                if self.window + self.pending > self.limit * 0.83:
                     yield from self.compact()
             yield from self.answer([{"type": "text", "text": self.words(20, 120)}])
             yield self.record("system", subtype="turn_duration", durationMs=self.random.randint(2000, 200_000))
@@ -159,11 +159,12 @@ def make_turns(path: Path, turns: int, seed: int = 1) -> None:
             file.write(json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
 
 
-def make(path: Path, megabytes: float, seed: int = 1, era: int = 0) -> None:
-    """Write a session of at least that size (10**6 bytes). era: steps after which it moves on to other files."""
+def make(path: Path, megabytes: float, seed: int = 1, era: int = 0, window: int = 200_000) -> None:
+    """Write a session of at least that size (10**6 bytes). era: steps after which it moves on to other files; window:
+    tokens that it models, so that a large one is never compacted."""
     size = 0
     with open(path, "wb", buffering=1 << 20) as file:
-        for record in Session(seed, era=era).records():
+        for record in Session(seed, era=era, limit=window).records():
             data = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
             file.write(data)
             size += len(data)

@@ -78,3 +78,10 @@ class NothingFoundError(CtxctlError):
 
     exit_code = ExitCode.NOTHING
     code = "nothing_found"
+
+
+class SummaryFailedError(CtxctlError):
+    """A model was to write a summary, failed, and an extract was not to take its place."""
+
+    exit_code = ExitCode.TARGET
+    code = "summary_failed"

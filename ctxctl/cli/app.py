@@ -11,7 +11,20 @@ import typer
 from typer.exceptions import Abort, TyperException
 
 from ctxctl import __version__
-from ctxctl.cli.commands import analyze, config, demo, list_, simulate, tune
+from ctxctl.cli.commands import (
+    analyze,
+    check,
+    compact,
+    config,
+    convert,
+    demo,
+    diff,
+    guard,
+    list_,
+    recall,
+    simulate,
+    tune,
+)
 from ctxctl.cli.io import ReaderGoneError, close_stdout, error_text, say
 from ctxctl.errors import CtxctlError, ExitCode, UsageError
 from ctxctl.registry import closest
@@ -25,6 +38,8 @@ How full was the window and when, what filled it, what did it cost? Start with
   ctxctl analyze SESSION.jsonl
 
   ctxctl simulate SESSION.jsonl
+
+  ctxctl compact --to 50% --dry-run SESSION.jsonl
 """
 
 CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
@@ -44,9 +59,15 @@ app = typer.Typer(
 app.command("analyze", short_help="How full the window was, what filled it, what it cost.")(analyze.analyze)
 app.command("simulate", short_help="What other policies would have cost and lost.")(simulate.simulate)
 app.command("tune", short_help="The cheapest settings for your own sessions.")(tune.tune)
+app.command("compact", short_help="Compact a session so that its agent can resume it.")(compact.compact)
+app.command("diff", short_help="What was lost between two transcripts.")(diff.diff)
+app.command("convert", short_help="A transcript in another format.")(convert.convert)
+app.command("check", short_help="Whether a transcript could be sent as it stands, and its repair.")(check.check)
 app.command("demo", short_help="The report on a shipped sample.")(demo.demo)
-app.command("list", short_help="Formats, models with prices, policies, presets.")(list_.list_)
+app.command("list", short_help="Formats, models with prices, policies, strategies, presets.")(list_.list_)
+app.add_typer(guard.app, name="guard", short_help="Find and take out injected instructions and credentials.")
 app.add_typer(config.app, name="config")
+app.command("recall", short_help="Bring back what a compaction took out.")(recall.recall)
 
 
 def _version(value: bool) -> None:

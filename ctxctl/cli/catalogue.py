@@ -1,4 +1,4 @@
-"""What `ctxctl list policies` and `ctxctl list presets` show."""
+"""What `ctxctl list policies`, `strategies` and `presets` show."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ctxctl.reports.document import Column, Fact, Report, Table
 from ctxctl.reports.plot import plural
 
 ABOUT = ("complexity", "strength", "weakness", "fit")
-_PART = re.compile(r"^(Complexity|Strength|Weakness|Fit): (.*?)(?=^\w+: |\Z)", re.MULTILINE | re.DOTALL)
+_PART = re.compile(r"^(Complexity|Strength|Weakness|Fit|Model): (.*?)(?=^\w+: |\Z)", re.MULTILINE | re.DOTALL)
 
 
 def policies() -> list[dict[str, Any]]:
@@ -63,6 +63,39 @@ def _shown(parameter: dict[str, Any]) -> str:
     if default is None:
         return f"{parameter['name']} ({parameter['type']}, as set)"
     return f"{parameter['name']}={default:g}" if isinstance(default, float) else f"{parameter['name']}={default!r}"
+
+
+def strategies() -> list[dict[str, Any]]:
+    """Every compaction strategy: what its docstring says."""
+    import inspect
+
+    from ctxctl.compaction.base import STRATEGIES
+
+    rows: list[dict[str, Any]] = []
+    for name, cls in STRATEGIES:
+        text = inspect.getdoc(cls) or ""
+        parts = {match[1].lower(): " ".join(match[2].split()) for match in _PART.finditer(text)}
+        about = " ".join(text.split("\n\n")[0].split())
+        rows.append({"name": name, "group": cls.group, "about": about, **parts})
+    return sorted(rows, key=lambda row: (row["group"] != "strategy", row["name"]))
+
+
+def strategy_report(rows: list[dict[str, Any]], verbose: bool) -> Report:
+    """A line per strategy; with `verbose` what a model changes, and when to use it."""
+    note = "without --strategy, `ctxctl compact` goes through tool-results, progressive and conversation as needed"
+    if not verbose:
+        table = Table(
+            plural(len(rows), "strategy").replace("strategys", "strategies"),
+            (Column("name"), Column("what", flexible=True, prose=True)),
+            tuple((r["name"], r["about"] if r["group"] == "strategy" else f"{r['group']}: {r['about']}") for r in rows),
+            note,
+        )
+        return Report("list", "ctxctl list strategies", tables=(table,))
+    facts = []
+    for row in rows:
+        facts.append(Fact(row["name"], row["about"], "" if row["group"] == "strategy" else row["group"]))
+        facts += [Fact(f"  {part}", row[part]) for part in ("model", "fit") if row.get(part)]
+    return Report("list", "ctxctl list strategies", note, facts=tuple(facts))
 
 
 def presets() -> list[dict[str, Any]]:

@@ -138,11 +138,12 @@ def can_show(text: str, encoding: str) -> bool:
     return True
 
 
-def write_file(path: Path, data: bytes, *, force: bool, modes_of: Iterable[str] = ()) -> None:
+def write_file(path: Path, data: bytes | Iterable[bytes], *, force: bool, modes_of: Iterable[str] = ()) -> None:
     """Write a whole file or none: a temporary file in the same folder, then a rename.
 
-    force: whether an existing file may be replaced (a symbolic link keeps pointing to where it did). modes_of: files
-    whose permissions bound those of a new one.
+    data: in one piece, or in pieces; an error that comes with them leaves what was there. force: whether an existing
+    file may be replaced (a symbolic link keeps pointing to where it did). modes_of: files whose permissions bound those
+    of a new one.
     """
     import tempfile
 
@@ -151,27 +152,36 @@ def write_file(path: Path, data: bytes, *, force: bool, modes_of: Iterable[str] 
         raise UsageError(f"{path} is a folder", hint="name a file, such as report.json")
     if target.exists() and not force:
         raise UsageError(f"{path} exists", hint="--force replaces it")
-    mode = 0o666 & ~_umask()
-    if target.exists():
-        mode = stat.S_IMODE(target.stat().st_mode)
-    for source in modes_of if not target.exists() else ():
-        if os.path.isfile(source):
-            mode &= stat.S_IMODE(os.stat(source).st_mode) | 0o600
+    mode = new_mode(target, modes_of)
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
     except OSError as error:
         raise InputError(f"can't be written: {error.strerror or error}", path=str(path)) from None
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            for piece in (data,) if isinstance(data, bytes) else data:
+                file.write(piece)
             file.flush()
             os.fsync(file.fileno())
         os.chmod(name, mode)
         os.replace(name, target)
-    except OSError as error:
+    except BaseException as error:
         with suppress(OSError):
             os.unlink(name)
+        if not isinstance(error, OSError):
+            raise
         raise InputError(f"can't be written: {error.strerror or error}", path=str(path)) from None
+
+
+def new_mode(target: Path, sources: Iterable[str]) -> int:
+    """The permissions of what is written at a path: those of the file there, else none wider than its sources' own."""
+    if target.exists():
+        return stat.S_IMODE(target.stat().st_mode)
+    mode = 0o666 & ~_umask()
+    for source in sources:
+        if os.path.isfile(source):
+            mode &= stat.S_IMODE(os.stat(source).st_mode) | 0o600
+    return mode
 
 
 def _umask() -> int:

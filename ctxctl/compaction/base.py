@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
@@ -31,10 +31,10 @@ class Scene:
     """What a strategy is told.
 
     window: as it is now; to be read only. target: tokens that the window should hold at most, its overhead included.
-    size: tokens of the model's window. count: tokens of a text of some kind. text: a block's own text, whatever stands
-    for it now. facts: what the session so far says of its task, for the typed summary. helper: a model, None without
-    one. recall: how what is replaced can be brought back, as a command for people, empty when it can't. utilization:
-    before the cascade began.
+    size: tokens of the model's window. count: tokens of a text of some kind. facts: what the session so far says of its
+    task, for the typed summary. helper: a model, None without one. clean: the sanitizer, for texts that must fit a
+    size. frame: tokens of a message's frame; framed: blocks that carry that of theirs. recall: how what is replaced can
+    be brought back, as a command for people, empty when it can't. utilization: before the cascade began.
     """
 
     window: Window
@@ -44,6 +44,9 @@ class Scene:
     facts: Callable[[], SessionSummary]
     options: CompactionOptions
     helper: Writes | None = None
+    clean: Callable[[str], str] = str
+    frame: int = 0
+    framed: Container[int] = frozenset()
     recall: str = ""
     utilization: float = 0.0
 
@@ -51,6 +54,13 @@ class Scene:
     def over(self) -> int:
         """Tokens by which the window is above the target; 0 or less when it is met."""
         return self.window.tokens - self.target
+
+    def measure(self, number: int, text: str, *, summary: bool = False) -> int:
+        """Tokens of a text that stands for a block, the frame of a message included where it has one. summary: it
+        becomes a message of its own."""
+        framed = summary or number in self.framed
+        kind = "summary" if summary else self.window.block(number).kind
+        return self.count(text, kind) + (self.frame if framed else 0)
 
     def text(self, number: int) -> str:
         """A block's own text, whatever stands for it in the window."""

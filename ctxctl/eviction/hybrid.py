@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import fsum, isfinite
-from typing import Any
+from typing import Any, ClassVar
 
 from ctxctl.eviction.base import POLICIES, Policy, Setting
 from ctxctl.eviction.lru import COLD, FULL
@@ -35,7 +35,7 @@ class Hybrid(Policy):
     """
 
     name = "hybrid"
-    Parameters = HybridParameters
+    Parameters: ClassVar[type[Any]] = HybridParameters
 
     def __init__(self, setting: Setting, parameters: Any = None) -> None:
         super().__init__(setting, parameters)

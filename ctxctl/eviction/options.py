@@ -22,6 +22,7 @@ Policy = Literal[
     "summarize",
     "priority-tiers",
 ]
+ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 Weight = Annotated[float, Meta(ge=0, le=1)]
 Share = Annotated[float, Meta(gt=0, le=1)]
 CURRENT_EXCHANGE = "user_message_current_turn"
@@ -60,6 +61,8 @@ class Rule:
             raise ValueError("a rule needs a condition: kind, role, tool, path, regex or block")
         if self.kind is not None and self.kind not in KINDS:
             raise ValueError(f"{self.kind!r} is no kind of block; known: {', '.join(KINDS)}")
+        if self.role is not None and self.role not in ROLES:
+            raise ValueError(f"{self.role!r} is no role; known: {', '.join(ROLES)}")
         for pattern in (self.path, self.regex):
             try:
                 re.compile(pattern or "")

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 
 from ctxctl.model.block import Block
+from ctxctl.model.text import MARK as MARK
+from ctxctl.model.text import SUMMARIES as SUMMARIES
+from ctxctl.model.text import is_summary as is_summary
 
 LINE = 200
-
-MARK = "[summary]"
-SUMMARIES = (MARK, "[摘要]")
-"""How texts start that stand for something longer; summaries do not nest (requirement C9)."""
 
 CLEARED, SAME = "[cleared: ", "[same as "
 PLACEHOLDERS = (CLEARED, SAME, "[Old tool result content cleared]")
@@ -43,19 +42,15 @@ def is_placeholder(text: str) -> bool:
     return text.startswith(PLACEHOLDERS)
 
 
-def is_summary(text: str) -> bool:
-    """Whether a text is marked as a summary."""
-    return text.startswith(SUMMARIES)
-
-
-def placeholder(block: Block, tokens: int) -> str:
+def placeholder(block: Block, tokens: int, recall: str = "") -> str:
     """What stands for a tool result that was cleared: tool, target and size, so that it can be asked for again. One
-    that is a placeholder already stays as it is."""
+    that is a placeholder already stays as it is. recall: the command that brings it back."""
     if is_placeholder(block.text):
         return block.text
     name = block.tool_name or "tool"
     target = f" {block.target}" if block.target else ""
-    return f"{CLEARED}{name}{target}, {tokens:,} tokens]"
+    back = f"; {recall}" if recall else ""
+    return f"{CLEARED}{name}{target}, {tokens:,} tokens{back}]"
 
 
 def extract(block: Block, text: str | None = None, most: int = EXTRACT) -> str:
@@ -95,6 +90,31 @@ def extract(block: Block, text: str | None = None, most: int = EXTRACT) -> str:
         parts.append(tail)
     made = "\n".join(parts).rstrip()
     return made if len(made) < len(text) else text
+
+
+def heading(block: Block, ref: str | None = None) -> str:
+    """How the text that stands for a block begins: turn, tool, source. ref: id by which the whole can be recalled."""
+    what = " ".join(part for part in (block.kind, block.tool_name, block.target) if part)
+    return f"{MARK} turn {block.turn}, {what}" + (f", recall id {ref}" if ref else "")
+
+
+def findings(block: Block, lines: list[str], ref: str | None = None) -> str:
+    """A marked text of chosen lines of a block, with how many were left out."""
+    total = sum(1 for line in block.text.split("\n") if line.strip())
+    left = total - len(lines)
+    tail = [f"({left:,} of {total:,} lines left out)"] if left > 0 else []
+    return "\n".join([f"{heading(block, ref)}:", *lines, *tail])
+
+
+def gist(block: Block, lines: list[str], most: int) -> str:
+    """A block in so many characters at most: marked, how it ended where it failed, and the lines that were chosen of
+    it, or its first where there are none."""
+    said = lines or [first_line(block.text, most)]
+    failed = next((line.strip() for line in block.text.split("\n") if any(sign in line for sign in SIGNS)), "")
+    if block.is_error and failed and failed not in said:
+        said = [f"failed: {failed}", *said]
+    text = "\n".join([f"{MARK} {said[0]}", *said[1:]])
+    return text[:most].rstrip()
 
 
 def _worth(line: str) -> int:

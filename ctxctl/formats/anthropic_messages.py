@@ -5,13 +5,18 @@ Source: the request types of anthropics/anthropic-sdk-python `types/`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from ctxctl.formats.base import FORMATS, Json, dumps, word
-from ctxctl.formats.chat import ConversationFormat
+from ctxctl.formats.chat import ConversationFormat, stale_messages
 from ctxctl.formats.content import Piece, pieces
 from ctxctl.formats.openai_chat import messages_of
 from ctxctl.formats.session import Call, anthropic_usage
+from ctxctl.model.text import is_summary
+
+if TYPE_CHECKING:
+    from ctxctl.formats.draft import Draft
 
 BLOCKS = frozenset(("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use"))
 
@@ -29,6 +34,12 @@ class AnthropicMessages(ConversationFormat):
     def sniff(cls, records: Sequence[Json], path: str) -> bool:
         return any(_is_request(record) for record in records)
 
+    @classmethod
+    def rewrite(cls, draft: Draft) -> Iterator[bytes]:
+        from ctxctl.formats.messages_write import rewrite_messages
+
+        return rewrite_messages(draft)
+
     def feed(self, record: Json, line: int) -> None:
         messages = messages_of(record)
         if messages is None:
@@ -45,6 +56,7 @@ class AnthropicMessages(ConversationFormat):
         if system:
             self.place(system, "system", line)
         last: Call | None = None
+        stale = stale_messages(head)
         for position, message in enumerate(messages, 1):
             if not isinstance(message, dict) or "content" not in message:
                 self.diagnostics.add("warning", "odd_shape", f"message {position} is not a message object", line)
@@ -52,8 +64,12 @@ class AnthropicMessages(ConversationFormat):
             role = message.get("role")
             kind = {"assistant": "assistant", "system": "system"}.get(str(role), "user_message")
             parts = list(pieces(message.get("content"), kind))
+            if kind == "user_message":
+                parts = [p._replace(kind="summary") if p.kind == kind and is_summary(p.text) else p for p in parts]
             role = {"assistant": "assistant", "system": "system"}.get(kind, "user")
             last = self.message(parts, role, line, name=f"{line}.{position}") or last
+            if last is not None and position <= stale:
+                last.stale = True
         response = head.get("response")
         usage = response.get("usage") if isinstance(response, dict) else head.get("usage")
         if isinstance(usage, dict) and last is not None:

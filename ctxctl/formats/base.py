@@ -77,6 +77,8 @@ class Format(ABC):
     title: ClassVar[str]
     document: ClassVar[bool] = False
     priority: ClassVar[int] = 50
+    summary_first: ClassVar[bool] = False
+    """Whether a compaction's summary stands in front of everything that stays, wherever what it replaced stood."""
 
     def __init__(self, path: str, emit: Emit, *, usage_only: bool = False) -> None:
         self.path = path

@@ -14,6 +14,7 @@ from ctxctl.formats.content import Piece, call_text, piece, target_of
 from ctxctl.formats.media import media_of
 from ctxctl.formats.session import Call, Session, tokens_of
 from ctxctl.model.block import MAIN, Media
+from ctxctl.model.text import is_summary
 from ctxctl.model.transcript import Conversation, MessageCounts, Overflow, Transcript
 
 KIND_OF_ROLE = {
@@ -26,12 +27,16 @@ KIND_OF_ROLE = {
     "tool": "tool_result",
     "function": "tool_result",
 }
+MEDIA = frozenset(("image_url", "input_image", "input_audio", "file"))
 ANTHROPIC_BLOCKS = frozenset(("tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document"))
 
 
+REASONING = ("reasoning_content", "reasoning")
+
+
 def chat_pieces(message: dict[str, Json], kind: str) -> Iterator[Piece]:
-    """The pieces of one chat message: reasoning, content parts, then calls."""
-    for key in ("reasoning_content", "reasoning"):
+    """The pieces of one chat message: reasoning, content parts, then calls. `chat_write` edits them in this order."""
+    for key in REASONING:
         if isinstance(message.get(key), str) and message[key]:
             yield Piece("thinking", message[key])
             break
@@ -40,32 +45,47 @@ def chat_pieces(message: dict[str, Json], kind: str) -> Iterator[Piece]:
     name = message.get("name") if kind == "tool_result" else None
     texts: list[str] = []
     media: list[Piece] = []
-    content = message.get("content")
-    for part in content if isinstance(content, list) else [content]:
-        if isinstance(part, str):
-            texts.append(part)
-        elif isinstance(part, dict):
-            type_ = word(part, "type")
-            if type_ in ("image_url", "input_image", "input_audio", "file"):
-                media.append(_media(part, call_id))
-            elif type_ in ANTHROPIC_BLOCKS:
-                media.extend(piece(part, kind))
-            else:
-                text = part.get("text", part.get("refusal"))
-                texts.append(text if isinstance(text, str) else part_text(part))
+    for _, text, found in content_parts(message, kind, call_id):
+        if text is not None:
+            texts.append(text)
+        media.extend(found)
     if isinstance(message.get("refusal"), str):
         texts.append(message["refusal"])
     text = "\n".join(texts)
     if text or (kind == "tool_result" and not media):
-        yield Piece(kind, text, name if isinstance(name, str) else None, call_id, message.get("is_error") is True)
+        said = "summary" if kind == "user_message" and is_summary(text) else kind
+        yield Piece(said, text, name if isinstance(name, str) else None, call_id, message.get("is_error") is True)
     yield from media
-    calls = message.get("tool_calls")
-    for call in calls if isinstance(calls, list) else []:
-        if isinstance(call, dict):
-            yield _call(call)
+    for call in tool_calls(message):
+        yield _call(call)
     legacy = message.get("function_call")
     if isinstance(legacy, dict):
         yield _call({"function": legacy})
+
+
+def content_parts(
+    message: dict[str, Json], kind: str, call_id: str | None = None
+) -> Iterator[tuple[Json, str | None, list[Piece]]]:
+    """The parts of a message's content: each with its share of the text, or with the pieces that it is itself."""
+    content = message.get("content")
+    for part in content if isinstance(content, list) else [content]:
+        if isinstance(part, str):
+            yield part, part, []
+        elif isinstance(part, dict):
+            type_ = word(part, "type")
+            if type_ in MEDIA:
+                yield part, None, [_media(part, call_id)]
+            elif type_ in ANTHROPIC_BLOCKS:
+                yield part, None, list(piece(part, kind))
+            else:
+                text = part.get("text", part.get("refusal"))
+                yield part, text if isinstance(text, str) else part_text(part), []
+
+
+def tool_calls(message: dict[str, Json]) -> list[dict[str, Json]]:
+    """The calls of an assistant's message."""
+    calls = message.get("tool_calls")
+    return [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
 
 
 def _call(call: dict[str, Json]) -> Piece:
@@ -120,6 +140,14 @@ def chat_usage(call: Call, usage: dict[str, Json], line: int, format_: Format) -
     cost = usage.get("cost")
     if isinstance(cost, (int, float)) and not isinstance(cost, bool) and 0 <= cost < 1e9:
         call.cost = float(cost)
+
+
+def stale_messages(head: dict[str, Json]) -> int:
+    """How many messages of a record were there when ctxctl compacted it: usage stated among them bills what was spent,
+    and says nothing of the window any more."""
+    note = head.get("compaction")
+    messages = note.get("messages") if isinstance(note, dict) else None
+    return messages if isinstance(messages, int) and not isinstance(messages, bool) else 0
 
 
 def _first(value: dict[str, Json], *keys: str) -> dict[str, Json]:

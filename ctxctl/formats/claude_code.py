@@ -8,26 +8,34 @@ records with everything before them still in the file.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ctxctl.formats import claude_tree as tree
 from ctxctl.formats.base import FORMATS, Emit, Format, Json, word
+from ctxctl.formats.claude_boundary import boundary_of
 from ctxctl.formats.claude_companions import belongs_to_a_session, companions_of
-from ctxctl.formats.claude_result import build
+from ctxctl.formats.claude_result import build, words
+from ctxctl.formats.claude_side import HEADS, PROMPT, SideLines
 from ctxctl.formats.claude_snapshots import Snapshots
 from ctxctl.formats.claude_text import attached, typed
 from ctxctl.formats.content import pieces
 from ctxctl.formats.idindex import EMPTY, IdIndex
 from ctxctl.formats.overflow import is_overflow
-from ctxctl.formats.session import Call, Session, Thread, anthropic_usage, tokens_of
+from ctxctl.formats.session import Call, Session, Thread, anthropic_usage
 from ctxctl.model.block import MAIN, UNNAMED
 from ctxctl.model.transcript import Overflow, Transcript
+
+if TYPE_CHECKING:
+    from ctxctl.formats.draft import Draft
 
 USER_RECORD = b'"type":"user","message":{"role":"user"'
 SIDE_RECORDS = frozenset(
     ("queue-operation", "mode", "permission-mode", "ai-title", "last-prompt", "custom-title", "pr-link", "agent-name")
 )
+NOT_COPIED = ("compact_boundary", "microcompact_boundary", "api_error")
+"""Subtypes of system records that a compacted session does without."""
 OVERFLOW_STOP = "model_context_window_exceeded"
 NO_ID = 0
 
@@ -39,6 +47,7 @@ class ClaudeCode(Format):
     name = "claude-code"
     title = "Claude Code session (.jsonl, with sub-agent files)"
     priority = 20
+    summary_first = True
 
     def __init__(self, path: str, emit: Emit, *, usage_only: bool = False) -> None:
         super().__init__(path, emit, usage_only=usage_only)
@@ -47,8 +56,9 @@ class ClaudeCode(Format):
         self.id: str | None = None
         self.cwd: str | None = None
         self.boundaries: list[tree.Boundary] = []
+        self.side_boundaries: list[tree.Boundary] = []
         self.boundary_turns: dict[int, int] = {}
-        self.micro: list[tuple[int, int, int, dict[str, Json], int]] = []
+        self.micro: list[tuple[int, int, int, dict[str, Json], int, list[int]]] = []
         self.logical: dict[int, str | None] = {}
         self.leaf_hint: str | None = None
         self.overflows: list[Overflow] = []
@@ -64,6 +74,8 @@ class ClaudeCode(Format):
         self.assistants: dict[str, int] = {}
         self.parts: list[tuple[int, str]] = []
         self._stated: tuple[bytes, bytes] | None = None
+        self.side = SideLines()
+        self._newest_cut: float | None = None
         self._companion: str | None = None
         self._sidechain = ""
 
@@ -125,11 +137,13 @@ class ClaudeCode(Format):
             self._system(record, line)
         elif type_ == "attachment":
             self._attachment(record, line)
-        elif type_ == "last-prompt":
-            leaf = record.get("leafUuid")
-            self.leaf_hint = leaf if isinstance(leaf, str) else None
+        elif type_ in HEADS and self._companion is None:
+            self.side.note(type_, line, record.get("messageId"))
+            if type_ == PROMPT:
+                leaf = record.get("leafUuid")
+                self.leaf_hint = leaf if isinstance(leaf, str) else None
         elif isinstance(record.get("uuid"), str):
-            self._node(record, line, 0)
+            self._bare(self._node(record, line, 0))
         elif type_ is None and "message" not in record:
             self.diagnostics.add("warning", "unknown_record", "an object without a type; kept, not counted", line)
 
@@ -154,6 +168,11 @@ class ClaudeCode(Format):
             self.session.blocks,
             when if isinstance(when, str) else None,
         )
+
+    def _bare(self, node: int) -> None:
+        """A record of the chain that holds no block."""
+        if node >= 0:
+            self.side.bare.append(node)
 
     def _thread(self, record: dict[str, Json]) -> Thread:
         if self._companion is not None:
@@ -209,6 +228,8 @@ class ClaudeCode(Format):
         attachment = record.get("attachment")
         parts = list(attached(attachment)) if isinstance(attachment, dict) else []
         node = self._node(record, line, tree.ATTACHED if parts else 0)
+        if not parts:
+            self._bare(node)
         when = record.get("timestamp")
         thread = self._thread(record)
         count = self.session.place(parts, "user", thread, line, when if isinstance(when, str) else None)
@@ -275,7 +296,11 @@ class ClaudeCode(Format):
             self._calls.put(key, len(self.session.calls))
         self.call_keys.append(key)
         self.requests.append(request)
-        return self.session.call(thread, line, model, when if isinstance(when, str) else None)
+        call = self.session.call(thread, line, model, when if isinstance(when, str) else None)
+        # a copy that was written behind a compaction tells the window as it was before
+        cut = self._newest_cut if thread.name == MAIN else None
+        call.stale = call.time is not None and cut is not None and call.time < cut
+        return call
 
     def _usage(self, call: Call, usage: dict[str, Json], line: int) -> None:
         if self._newest[0] is call and self._newest[1] == usage:
@@ -294,50 +319,48 @@ class ClaudeCode(Format):
     # -- system ----------------------------------------------------------------------------------------------------
 
     def _system(self, record: dict[str, Json], line: int) -> None:
-        subtype = record.get("subtype")
-        is_boundary = subtype == "compact_boundary" and record.get("isSidechain") is not True
+        subtype, is_side = record.get("subtype"), record.get("isSidechain") is True
+        is_boundary = subtype == "compact_boundary"
         node = self._node(record, line, tree.BOUNDARY if is_boundary else 0)
+        if subtype not in NOT_COPIED:
+            self._bare(node)
         if is_boundary:
-            if node < 0:  # usage alone is read: the tree is not built
+            thread = self.session.threads[MAIN]
+            if is_side:
+                if node < 0:
+                    return
+                agent = record.get("agentId")
+                thread = self.session.threads.get(agent if isinstance(agent, str) else self._sidechain, thread)
+            elif node < 0:  # usage alone is read: the tree is not built
                 node = -1 - len(self.boundaries)
             logical = record.get("logicalParentUuid")
             self.logical[node] = logical if isinstance(logical, str) else None
-            self.boundaries.append(self._boundary(record, node, line))
+            boundary = boundary_of(record, node, line, self.diagnostics)
+            self.boundary_turns[node] = thread.calls + 1
+            self.snapshots.close(thread.name)
+            if is_side:
+                self.side_boundaries.append(boundary)
+                return
+            self.boundaries.append(boundary)
             self.saw_cut()
             self.results.clear()  # what is cleared later lies behind the boundary
-        elif subtype == "microcompact_boundary" and record.get("isSidechain") is not True:
+            self._newest_cut = boundary.when
+        elif subtype == "microcompact_boundary" and not is_side:
             data = record.get("microcompactMetadata")
+            data = data if isinstance(data, dict) else {}
+            # resolved now: a later compaction may keep what was cleared
+            cleared = [self.results.get(hash(id_)) for id_ in words(data.get("compactedToolIds"))]
             turn = self.session.threads[MAIN].calls + 1
-            self.micro.append((turn, self.session.blocks, line, data if isinstance(data, dict) else {}, node))
-
-    def _boundary(self, record: dict[str, Json], node: int, line: int) -> tree.Boundary:
-        data = record.get("compactMetadata")
-        data = data if isinstance(data, dict) else {}
-        uuids: tuple[str, ...] = ()
-        run: tuple[str, str] | None = None
-        preserved, segment = data.get("preservedMessages"), data.get("preservedSegment")
-        if isinstance(preserved, dict) and isinstance(preserved.get("uuids"), list):
-            uuids = tuple(uuid for uuid in preserved["uuids"] if isinstance(uuid, str))
-        elif isinstance(segment, dict):
-            head, tail = segment.get("headUuid"), segment.get("tailUuid")
-            if isinstance(head, str) and isinstance(tail, str):
-                run = (head, tail)
-        before = tokens_of(data.get("preTokens"), "preTokens", line, self.diagnostics)
-        after = tokens_of(data.get("postTokens"), "postTokens", line, self.diagnostics)
-        trigger = data.get("trigger")
-        self.boundary_turns[node] = self.session.threads[MAIN].calls + 1
-        return tree.Boundary(
-            node,
-            line,
-            trigger if isinstance(trigger, str) else None,
-            before if before is not None and before >= 0 else None,
-            after if after is not None and after >= 0 else None,
-            uuids,
-            run,
-        )
+            self.micro.append((turn, self.session.blocks, line, data, node, [b for b in cleared if b is not None]))
 
     def finish(self) -> Transcript:
         return build(self)
+
+    @classmethod
+    def rewrite(cls, draft: Draft) -> Iterator[bytes]:
+        from ctxctl.formats.claude_write import rewrite
+
+        return rewrite(draft)
 
 
 def _hash(value: Json) -> int:

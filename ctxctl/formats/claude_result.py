@@ -20,6 +20,8 @@ def build(reader: ClaudeCode) -> Transcript:
     main = _main_thread(reader)
     side = SIDE if main != MAIN else 0
     live = Live()
+    if main != MAIN:
+        reader.boundaries = reader.side_boundaries
     if not reader.usage_only:
         live = tree.resolve(reader.boundaries, reader.logical, reader.leaf_hint, side, reader.diagnostics)
     usage = session.usage()
@@ -55,6 +57,7 @@ def build(reader: ClaudeCode) -> Transcript:
         errors=reader.errors,
         complete=reader.complete,
         cwd=reader.cwd,
+        side=reader.side.resolve(tree),
         diagnostics=reader.diagnostics.items(),
     )
 
@@ -118,12 +121,11 @@ def _compactions(reader: ClaudeCode, live: Live) -> list[Compaction]:
                 abandoned=boundary.node >= 0 and bool(live.dead[boundary.node]),
             )
         )
-    for turn, at, line, data, node in reader.micro:
+    for turn, at, line, data, node, cleared in reader.micro:
         if node >= 0 and live.dead[node]:
             continue  # it cleared what an abandoned path held
-        cleared = [reader.results.get(hash(i)) for i in _words(data.get("compactedToolIds"))]
-        notes = (tree.find(uuid) for uuid in _words(data.get("clearedAttachmentUUIDs")))
-        cleared += [b for note in notes if note is not None for b in _blocks(tree, note)]
+        notes = (tree.find(uuid) for uuid in words(data.get("clearedAttachmentUUIDs")))
+        cleared = cleared + [b for note in notes if note is not None for b in _blocks(tree, note)]
         trigger = data.get("trigger")
         found.append(
             Compaction(
@@ -132,14 +134,15 @@ def _compactions(reader: ClaudeCode, live: Live) -> list[Compaction]:
                 "micro",
                 line,
                 trigger if isinstance(trigger, str) else None,
-                cleared=tuple(b for b in cleared if b is not None and b < at),
+                cleared=tuple(b for b in cleared if b < at),
             )
         )
     found.extend(_rewinds(reader, live))
     return sorted(found, key=lambda c: (c.at, c.line))
 
 
-def _words(value: Json) -> list[str]:
+def words(value: Json) -> list[str]:
+    """The strings of a list; empty for anything else."""
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 

@@ -26,6 +26,10 @@ class Snapshots:
         self._newest: dict[str, tuple[int, list[Seen], dict[str, int]]] = {}
         self.superseded: set[int] = set()
 
+    def close(self, thread: str) -> None:
+        """No later line goes on with the thread's newest response: a copy of it is a response of its own."""
+        self._newest.pop(thread, None)
+
     def fresh(self, thread: str, response: int, parts: list[Piece], number: int) -> list[Piece]:
         """The parts of a line that are to be emitted. number: of the next block."""
         found = self._newest.get(thread)

@@ -22,7 +22,8 @@ NO_PARENT, DANGLING = -1, -2
 
 
 class Boundary(NamedTuple):
-    """A compaction record. node: its index; preserved: uuids that stay, or the head and tail of a run of them."""
+    """A compaction record. node: its index; uuids: of records that stay; run: or the head and tail of a run of them;
+    anchor: what they follow, the boundary itself or its summary. when: seconds since 1970."""
 
     node: int
     line: int
@@ -31,6 +32,8 @@ class Boundary(NamedTuple):
     after: int | None
     uuids: tuple[str, ...] = ()
     run: tuple[str, str] | None = None
+    anchor: str | None = None
+    when: float | None = None
 
 
 class Fork(NamedTuple):
@@ -283,7 +286,7 @@ class Tree:
 
     def _window(self, live: Live, mine: Sequence[int], boundaries: list[Boundary]) -> None:
         shown = MESSAGE | ATTACHED
-        start = -1
+        start, summaries = -1, 1
         # where a record was first written: the last one of a preserved run may stand again behind the boundary
         first = {later: earlier for earlier, later in self.moved.items()}
         for boundary in boundaries:
@@ -291,10 +294,11 @@ class Tree:
             live.kept[boundary.node] = kept
             if not live.dead[boundary.node]:
                 start = boundary.node
+                summaries = int(self.find(boundary.anchor) != start)
         rest = [n for n in mine if n > start and self.flags[n] & shown and not live.dead[n] and n not in self.moved]
         kept = [n for n in live.kept.get(start, []) if n < start]
-        # the model sees the summary first, then what was preserved, then the rest
-        live.nodes = rest[:1] + kept + rest[1:] if rest else kept
+        # the model sees the summary first, if what was preserved follows it, then that, then the rest
+        live.nodes = rest[:summaries] + kept + rest[summaries:]
 
     def _preserved(self, boundary: Boundary, live: Live, first: dict[int, int]) -> list[int]:
         shown = MESSAGE | ATTACHED

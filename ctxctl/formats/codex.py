@@ -7,7 +7,8 @@ screen. Usage stands in token_count events as a cumulative counter that is writt
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from ctxctl.formats.base import FORMATS, Emit, Format, Json, word
 from ctxctl.formats.codex_items import CALLS, ITEMS, OUTPUTS, is_injected, item_pieces, type_of
@@ -17,6 +18,9 @@ from ctxctl.formats.overflow import is_overflow
 from ctxctl.formats.session import Call, Session, epoch
 from ctxctl.model.block import MAIN
 from ctxctl.model.transcript import Compaction, MessageCounts, Overflow, Transcript
+
+if TYPE_CHECKING:
+    from ctxctl.formats.draft import Draft
 
 ENVELOPES = frozenset(
     (
@@ -60,6 +64,7 @@ class Codex(Format):
         self.encrypted: dict[int, Call] = {}
         self._reasoned: list[int] = []
         self._copied_calls = 0
+        self._base: range = range(0)
         self.dropped: list[tuple[int, tuple[int, ...]]] = []
         self.users = 0
         self.assistants = 0
@@ -89,6 +94,12 @@ class Codex(Format):
         return b'"token_count"' in head or any(
             word in head for word in (b'"session_meta"', b'"turn_context"', b'"compacted"', b'"thread_rolled_back"')
         )
+
+    @classmethod
+    def rewrite(cls, draft: Draft) -> Iterator[bytes]:
+        from ctxctl.formats.codex_write import rewrite_rollout
+
+        return rewrite_rollout(draft)
 
     def feed(self, record: Json, line: int) -> None:
         payload = record.get("payload")
@@ -126,7 +137,7 @@ class Codex(Format):
         base = payload.get("base_instructions")
         text = base.get("text") if isinstance(base, dict) else payload.get("instructions")
         if isinstance(text, str) and text and not self.usage_only:
-            self._place([Piece("system", text)], "system", line, when)
+            self._base = self._place([Piece("system", text)], "system", line, when)
 
     def _legacy(self, record: dict[str, Json], line: int, when: str | None) -> None:
         """Rollouts of before September 2025: bare items behind a header."""
@@ -161,7 +172,7 @@ class Codex(Format):
         elif type_ in OUTPUTS or role == "user":
             self._open = None  # what comes in after an answer belongs to the next call
         first = self.session.blocks
-        if type_ in ("message", None) and role == "user" and not is_injected(item):
+        if type_ in ("message", None) and role == "user" and not is_injected(item) and parts[0].kind != "summary":
             self.thread.exchange += 1
             self.users += 1
             self.prompts.append(first)
@@ -173,8 +184,7 @@ class Codex(Format):
         if self._is_copied(when):
             self._copied_calls = len(self.session.calls)
         if type_ == "message" or type_ is None:
-            said = hash((role, "".join(p.text for p in parts)))
-            self.known.setdefault(said, []).append(range(first, self.session.blocks))
+            self.known.setdefault(_said(role, parts), []).append(range(first, self.session.blocks))
 
     def _drop_reasoning(self) -> None:
         """The provider drops the reasoning of earlier turns when the user speaks again (OpenAI's guide on reasoning
@@ -207,8 +217,10 @@ class Codex(Format):
         at = self.session.blocks
         history = payload.get("replacement_history")
         summary = payload.get("message")
-        before, self.live, self._reasoned = self.live, [], []
-        kept: list[int] = []
+        # the instructions are no part of the history: each request states them
+        base = [b for b in self._base if b in self.live]
+        before, self.live, self._reasoned = self.live, list(base), []
+        kept: list[int] = list(base)
         if self.usage_only:
             pass
         elif isinstance(history, list):
@@ -218,7 +230,8 @@ class Codex(Format):
                     kept.extend(self._replaced(item, line, when, known))
         else:
             prompts = set(self.prompts)
-            kept = [b for b in before if b in prompts or b < (self.prompts[0] if self.prompts else 0)]
+            start = self.prompts[0] if self.prompts else 0
+            kept = [b for b in before if b in prompts or b in base or b < start]
             self.live = list(kept)
             if isinstance(summary, str) and summary:
                 self._place([Piece("summary", summary)], "user", line, when)
@@ -240,7 +253,7 @@ class Codex(Format):
         """
         parts = list(item_pieces(item))
         role = word(item, "role")
-        earlier = known.get(hash((role, "".join(p.text for p in parts))))
+        earlier = known.get(_said(role, parts))
         if earlier:
             kept = earlier.pop(0)
             self.live.extend(kept)
@@ -347,3 +360,8 @@ class Codex(Format):
             cwd=self.cwd,
             diagnostics=self.diagnostics.items(),
         )
+
+
+def _said(role: str | None, parts: Sequence[Piece]) -> int:
+    """What tells whether two messages are the same: who says what, and how many pictures come with it."""
+    return hash((role, "".join(p.text for p in parts), sum(p.media is not None for p in parts)))

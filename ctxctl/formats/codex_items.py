@@ -14,6 +14,7 @@ from ctxctl.formats.base import Json, part_text, word
 from ctxctl.formats.content import Piece, call_text, target_of
 from ctxctl.formats.media import media_of
 from ctxctl.model.block import Media
+from ctxctl.model.text import is_summary
 
 EXIT_CODE = re.compile(r'(?:"exit_code"\s*:\s*|^Exit code: )(-?\d+)', re.M)
 
@@ -29,6 +30,8 @@ INJECTED = (
     "# AGENTS.md instructions",
     "<user_shell_command>",
 )
+OWN_SUMMARY = "Another language model started to solve this problem"
+"""How Codex begins its own summaries (`core/templates/compact/summary_prefix.md`)."""
 CALLS = frozenset(("function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call"))
 OUTPUTS = frozenset(
     ("function_call_output", "custom_tool_call_output", "tool_search_output", "local_shell_call_output")
@@ -82,8 +85,13 @@ def _message(item: dict[str, Json]) -> Iterator[Piece]:
             text = said if isinstance(said, str) else part_text(part)
         else:
             continue
-        injected = kind == "user_message" and text.lstrip().startswith(INJECTED)
-        yield Piece("memory_injection" if injected else kind, text)
+        own = kind
+        if kind == "user_message":
+            if text.lstrip().startswith(INJECTED):
+                own = "memory_injection"
+            elif is_summary(text) or text.startswith(OWN_SUMMARY):
+                own = "summary"
+        yield Piece(own, text)
 
 
 def _call(item: dict[str, Json], type_: str) -> Piece:

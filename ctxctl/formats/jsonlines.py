@@ -63,17 +63,8 @@ def _slow(data: bytes, line: int, diagnostics: Diagnostics) -> list[Json]:
     except UnicodeDecodeError as error:
         diagnostics.add("warning", "invalid_utf8", f"byte {error.start} is not UTF-8", line)
         text = data.decode("utf-8", "surrogateescape")
-    values, position, skipped = [], 0, 0
-    while position < len(text):
-        try:
-            value, end = _decoder.raw_decode(text, position)
-        except (json.JSONDecodeError, RecursionError):
-            found, start = _salvage(text, position)
-            values.extend(found)
-            skipped = start - position
-            break
-        values.append(value)
-        position = BLANKS.match(text, end).end()  # type: ignore[union-attr]
+    found, skipped = pieces_of(text)
+    values = [value for value, _, _ in found]
     if skipped:
         what = "a cut or damaged record" if values else "not valid JSON"
         diagnostics.add("warning", "damaged_line", f"{what}: {skipped} characters could not be read", line)
@@ -84,14 +75,34 @@ def _slow(data: bytes, line: int, diagnostics: Diagnostics) -> list[Json]:
     return values
 
 
-def _salvage(text: str, position: int) -> tuple[list[Json], int]:
+Span = tuple[Json, int, int]
+"""A value with where its text begins and ends."""
+
+
+def pieces_of(text: str) -> tuple[list[Span], int]:
+    """The JSON values of a line's text, and how many characters could not be read."""
+    values: list[Span] = []
+    position = 0
+    while position < len(text):
+        try:
+            value, end = _decoder.raw_decode(text, position)
+        except (json.JSONDecodeError, RecursionError):
+            found, start = _salvage(text, position)
+            values.extend(found)
+            return values, start - position
+        values.append((value, position, end))
+        position = BLANKS.match(text, end).end()  # type: ignore[union-attr]
+    return values, 0
+
+
+def _salvage(text: str, position: int) -> tuple[list[Span], int]:
     """The whole records behind a cut one, up to the end of the line, and where the first of them starts.
 
     They are looked for from the end: within a record no object reaches as far as the record itself. What stands right
     behind `[`, `:` or `,` is most likely a part of the cut record: it must look like a record, not like a content block
     or a message within one. All attempts together are bounded by the length of the line.
     """
-    found: list[Json] = []
+    found: list[Span] = []
     bound, budget = len(text), 4 * len(text) + 10_000
     for start in reversed([match.start() for match in START.finditer(text, position + 1)]):
         within = text[max(0, start - 50) : start].rstrip()[-1:] in ("[", ":", ",")
@@ -103,7 +114,7 @@ def _salvage(text: str, position: int) -> tuple[list[Json], int]:
             budget -= 10_000
         else:
             if BLANKS.match(text, end).end() >= bound and (not within or _is_record(value)):  # type: ignore[union-attr]
-                found.append(value)
+                found.append((value, start, end))
                 bound = start
             budget -= end - start
         if budget < 0:

@@ -6,16 +6,20 @@ list of before 1.0.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ctxctl.formats.base import FORMATS, Json
-from ctxctl.formats.chat import ConversationFormat, chat_pieces, chat_usage
+from ctxctl.formats.chat import ConversationFormat, chat_pieces, chat_usage, stale_messages
 from ctxctl.formats.codex_items import item_pieces
 from ctxctl.formats.openai_chat import chat_message, is_conversation
 from ctxctl.formats.overflow import is_overflow
 from ctxctl.formats.session import Call
+from ctxctl.model.text import is_summary, stands_for_many
 from ctxctl.model.transcript import Overflow
+
+if TYPE_CHECKING:
+    from ctxctl.formats.draft import Draft
 
 
 @FORMATS.register("mini-swe-agent")
@@ -37,6 +41,12 @@ class MiniSweAgent(ConversationFormat):
                 return is_conversation(record)
         return False
 
+    @classmethod
+    def rewrite(cls, draft: Draft) -> Iterator[bytes]:
+        from ctxctl.formats.chat_write import rewrite_trajectory
+
+        return rewrite_trajectory(draft)
+
     def feed(self, record: Json, line: int) -> None:
         head = record if isinstance(record, dict) else {}
         messages = head.get("messages") if head else record
@@ -47,6 +57,7 @@ class MiniSweAgent(ConversationFormat):
         self.model = _configured_model(head)
         self.begin(line, self.id)
         answered = 0
+        stale = stale_messages(head)
         for position, message in enumerate(messages, 1):
             if not isinstance(message, dict):
                 self.diagnostics.add("warning", "odd_shape", f"message {position} is not an object", line)
@@ -54,8 +65,10 @@ class MiniSweAgent(ConversationFormat):
             extra = message.get("extra")
             extra = extra if isinstance(extra, dict) else {}
             call = self._message(message, extra, line, f"{line}.{position}", answered > 0)
+            answered += _is_told(message)
             if call is not None:
                 answered += 1
+                call.stale = position <= stale
                 self._spent(call, extra, line)
         info = head.get("info")
         status = info.get("exit_status") if isinstance(info, dict) else None
@@ -76,6 +89,8 @@ class MiniSweAgent(ConversationFormat):
             error = isinstance(text, str) and text.startswith("<returncode>") and not text.startswith("<returncode>0<")
             parts = [
                 part._replace(kind="tool_result", tool_name="bash", is_error=error)
+                if not stands_for_many(part.text)
+                else part
                 for part in chat_pieces(message, "user_message")
             ]
             return self.message(parts, "user", line, name=name)
@@ -98,6 +113,12 @@ class MiniSweAgent(ConversationFormat):
         cost = extra.get("cost")
         if call.cost is None and isinstance(cost, (int, float)) and not isinstance(cost, bool) and cost >= 0:
             call.cost = float(cost)
+
+
+def _is_told(message: dict[str, Json]) -> bool:
+    """Whether a message stands for earlier ones of the run."""
+    text = message.get("content")
+    return message.get("role") == "user" and isinstance(text, str) and is_summary(text)
 
 
 def _response_model(extra: dict[str, Json]) -> str | None:

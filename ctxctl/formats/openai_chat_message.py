@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from ctxctl.formats.base import FORMATS, Emit, Json
 from ctxctl.formats.chat import ConversationFormat
 from ctxctl.formats.openai_chat import chat_message, is_message
+
+if TYPE_CHECKING:
+    from ctxctl.formats.draft import Draft
 
 
 @FORMATS.register("openai-chat-message")
@@ -24,6 +28,12 @@ class OpenAIChatMessage(ConversationFormat):
     @classmethod
     def sniff(cls, records: Sequence[Json], path: str) -> bool:
         return any(isinstance(record, dict) and is_message(record) for record in records)
+
+    @classmethod
+    def rewrite(cls, draft: Draft) -> Iterator[bytes]:
+        from ctxctl.formats.chat_write import rewrite_lines
+
+        return rewrite_lines(draft)
 
     def feed(self, record: Json, line: int) -> None:
         chat_message(self, record, line, str(line))

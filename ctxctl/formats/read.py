@@ -52,8 +52,9 @@ def scan(
 ) -> Transcript:
     """Read the transcript at a path, handing each block to `emit`; the result holds everything else.
 
-    usage_only: parse only lines that can carry usage or a compaction, emit nothing. keep: takes the raw lines; store: so that they can be asked for again.
-    on_model: called with each model name when it is first seen. on_cut: at each full compaction of the recording.
+    usage_only: parse only lines that can carry usage or a compaction, emit nothing. keep: takes the raw lines; store:
+    takes them so that they can be asked for again. on_model: called with each model name when it is first seen.
+    on_cut: at each full compaction of the recording.
     """
     chosen = FORMATS.get(format_name) if format_name else None
     with open_stream(path) as stream:
@@ -178,7 +179,7 @@ def _document(data: bytes, name: str, diagnostics: Diagnostics, *, pretty: bool)
 
 def _is_json(data: bytes) -> bool:
     try:
-        orjson.loads(data)
+        orjson.loads(data.removeprefix(BOM))
     except orjson.JSONDecodeError:
         return False
     return True

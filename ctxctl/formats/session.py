@@ -20,7 +20,8 @@ LARGEST_COUNT = (1 << 40) - 1
 @dataclass(slots=True)
 class Call:
     """One model call while it is read: usage fields grow to their maximum over the lines that state them. damaged: a
-    bit for each field of the prompt that was stated wrongly and never rightly."""
+    bit for each field of the prompt that was stated wrongly and never rightly. stale: of a window that was compacted
+    since."""
 
     turn: int
     thread: str
@@ -37,11 +38,12 @@ class Call:
     reported: bool = False
     damaged: int = 0
     cache_write_1h: int = 0
+    stale: bool = False
 
     def usage(self) -> Usage:
         """The frozen value. The context is unknown where a part of the prompt was stated wrongly."""
         context = self.context
-        if context is None and self.reported and not self.damaged:
+        if context is None and self.reported and not self.damaged and not self.stale:
             context = self.input + self.cache_read + self.cache_write
         return Usage(
             self.turn,

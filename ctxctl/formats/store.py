@@ -6,6 +6,8 @@ import os
 import stat
 import tempfile
 from array import array
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import IO
 
@@ -20,7 +22,8 @@ class LineStore:
     """Filled by `scan(..., store=...)`, then asked by line number. A plain file is read again where it lies, by offset;
     what can be read only once is kept.
 
-    `changed` tells whether the file grew or was replaced since, which a live session does.
+    `packed` tells whether the file is compressed, `changed` whether it grew or was replaced since, which a live session
+    does.
     """
 
     def __init__(self, path: str) -> None:
@@ -29,7 +32,8 @@ class LineStore:
         self._spool: IO[bytes] | None = None
         self._file: IO[bytes] | None = None
         self._before = _state(path)
-        if self._before is None or _packed(path):
+        self.packed = self._before is not None and _packed(path)
+        if self._before is None or self.packed:
             self._spool = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115 - closed by `close`
 
     def add(self, data: bytes) -> None:
@@ -74,6 +78,23 @@ class LineStore:
     def changed(self) -> bool:
         """Whether the file is no longer what it was when reading began."""
         return self._before is not None and _state(self.path) != self._before
+
+    def size_hint(self) -> int | None:
+        """Bytes of the file on disk, None for a pipe."""
+        return self._before[2] if self._before is not None else None
+
+    @contextmanager
+    def spooled(self) -> Iterator[str]:
+        """A path under which all lines can be read once more: the file itself, or a temporary copy of what came by a
+        pipe or was compressed."""
+        if self._spool is None:
+            yield self.path
+            return
+        with tempfile.NamedTemporaryFile(prefix="ctxctl-", suffix=".jsonl") as copy:
+            for line in range(1, len(self) + 1):
+                copy.write(self.get(line))
+            copy.flush()
+            yield copy.name
 
     def close(self) -> None:
         """Give up what is open."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from copy import copy, deepcopy
-
 from ctxctl.eviction.base import Policy
-from ctxctl.model.edits import Drop, Edits
+from ctxctl.model.edits import Drop, Edits, joined
 from ctxctl.model.window import Outlook, Window
 
 NOTHING = Edits()
@@ -65,7 +63,7 @@ class Evictor:
     def outlook(self, target: int, prompt: int) -> Outlook:
         """What evicting to a target would do, what merges before it included. prompt: tokens of the last request, of
         which a prefix is cached."""
-        window = _apart(self._window)
+        window = self._window.copy()
         before = window.tokens
         done = self._carry_out(window, target, explain=True)
         rest = [drop for group in self.ranked(window) for drop in self._drops(window, group, explain=True)]
@@ -132,33 +130,12 @@ class Evictor:
                     if unit in window.pending
                     else "results not answered yet"
                     if unit in window.fresh
+                    else "summaries"
+                    if unit in window.summaries
+                    else "turns to keep"
+                    if unit in window.kept
                     else "current exchange"
                 )
                 found[reason] = found.get(reason, 0) + window.resident[unit]
         found["summaries and stand-ins"] = sum(e.tokens for number, e in window.entries.items() if number < 0)
         return tuple(sorted(((k, v) for k, v in found.items() if v), key=lambda item: -item[1]))
-
-
-def joined(one: Edits, other: Edits) -> Edits:
-    """Two edits in a row as one; what the first replaced and the second took out again is not replaced."""
-    if not one:
-        return other
-    if not other:
-        return one
-    later = {b for drop in other.drops for b in drop.blocks} | {change.block for change in other.replaces}
-    return Edits(
-        (*one.drops, *other.drops),
-        (*(change for change in one.replaces if change.block not in later), *other.replaces),
-        (*one.inserts, *other.inserts),
-        (*one.helper, *other.helper),
-        one.reason or other.reason,
-    )
-
-
-def _apart(window: Window) -> Window:
-    """A window to try edits on. It shares what edits leave alone: the tables, and what is in them."""
-    apart = copy(window)
-    for name, value in vars(window).items():
-        if name not in ("blocks", "unit_of", "units"):
-            setattr(apart, name, value.copy() if isinstance(value, dict | set | list) else deepcopy(value))
-    return apart

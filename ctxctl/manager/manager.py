@@ -13,11 +13,11 @@ from ctxctl.eviction.hybrid import Hybrid
 from ctxctl.eviction.options import EvictionOptions
 from ctxctl.eviction.specs import Spec, policy_of
 from ctxctl.manager.arguments import counted, share, string, whole
-from ctxctl.manager.evictor import Evictor, joined
+from ctxctl.manager.evictor import Evictor
 from ctxctl.manager.ledger import Ledger
 from ctxctl.manager.options import ManagerOptions
 from ctxctl.model.block import KINDS
-from ctxctl.model.edits import Drop, Edits
+from ctxctl.model.edits import Drop, Edits, joined
 from ctxctl.model.limits import DEFAULT_WINDOW
 from ctxctl.model.unit import Trace
 from ctxctl.model.window import Decision, Outlook, Window

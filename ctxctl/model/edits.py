@@ -56,9 +56,10 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """Drops, then replacements, then insertions. entries: notes to be written first. helper: each call that a model made for them, as (prompt,
-    output, shares_prefix): tokens, and whether it goes on with the conversation as last sent, under the same system
-    prompt and tools, so that a cache can serve that. reason: why the strategy acted at all."""
+    """Drops, then replacements, then insertions. entries: notes to be written first. helper: each call that a model
+    made for them, as (prompt, output, shares_prefix): tokens, and whether it goes on with the conversation as last
+    sent, under the same system prompt and tools, so that a cache can serve that. reason: why the strategy acted at
+    all."""
 
     drops: Sequence[Drop] = ()
     replaces: Sequence[Replace] = ()
@@ -92,3 +93,19 @@ class Outcome:
 
     def __bool__(self) -> bool:
         return bool(self.gone or self.changed)
+
+
+def joined(one: Edits, other: Edits) -> Edits:
+    """Two edits in a row as one; what the first replaced and the second took out again is not replaced."""
+    if not one:
+        return other
+    if not other:
+        return one
+    later = {b for drop in other.drops for b in drop.blocks} | {change.block for change in other.replaces}
+    return Edits(
+        (*one.drops, *other.drops),
+        (*(change for change in one.replaces if change.block not in later), *other.replaces),
+        (*one.inserts, *other.inserts),
+        (*one.helper, *other.helper),
+        one.reason or other.reason,
+    )

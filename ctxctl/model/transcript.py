@@ -118,6 +118,7 @@ class Transcript:
     dropped: blocks that the provider itself leaves out, from block `at` on.
     complete: False when the last line is torn.
     raw: the lines as read, when the file may be written back.
+    side: what the reader leaves for the writer of the same format, None where that needs nothing.
     """
 
     id: str | None
@@ -154,6 +155,7 @@ class Transcript:
     cwd: str | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
     raw: tuple[RawLine, ...] = ()
+    side: object = field(default=None, repr=False, compare=False)
 
     @property
     def full_compactions(self) -> int:

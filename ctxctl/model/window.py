@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy, deepcopy
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -64,9 +65,10 @@ class Window:
     blocks, unit_of, units: the tables that numbers refer to; a live manager lets them grow. overhead: tokens in
     front that are in no block; hidden: growth of the prompt that no block explains. tokens: these and all resident
     blocks. turn: the next call. exchange: the current one. references, used: per unit, how often turns used it
-    lately and when last; a policy reads them. summaries: units that hold a summary of others. time: of the next call, seconds since 1970; last_time: of the one
-    before; prompt, output: tokens of the last request and its answer. stand_ins: made blocks that stood for a block
-    which came in again since, oldest first.
+    lately and when last; a policy reads them. summaries: units that hold a summary of others; kept: units that are to
+    stay for now. time: of the next call, seconds since 1970; last_time: of the one before; prompt, output: tokens of
+    the last request and its answer. stand_ins: made blocks that stood for a block which came in again since, oldest
+    first.
     """
 
     def __init__(
@@ -95,10 +97,12 @@ class Window:
         self.asked: set[int] = set()
         self.thinking: set[int] = set()
         self.summaries: set[int] = set()
+        self.kept: set[int] = set()
         self.made: list[Block] = []
         self.stand_ins: dict[int, int] = {}
         self._responses: dict[str, dict[int, None]] = {}
         self._anchored: set[str] = set()
+        self._whole: set[str] = set()
         self._prefix = _Prefix()
         self._changed: int | None = None
 
@@ -203,7 +207,7 @@ class Window:
         sizes[home] += tokens
         if not any(b in self.entries for b in self.units[home].blocks):
             del sizes[home]
-            for members in (self.pending, self.fresh, self.asked, self.thinking, self.summaries):
+            for members in (self.pending, self.fresh, self.asked, self.thinking, self.summaries, self.kept):
                 members.discard(home)
 
     def _touch(self, place: int) -> None:
@@ -233,9 +237,9 @@ class Window:
 
     def protected(self) -> set[int]:
         """Units that may not leave now beside the pinned ones (requirement E8): the message of the current exchange,
-        calls without a result, results that no call has answered yet, and what is bound to one of them; and summaries,
-        which hold all that is left of others."""
-        held = self.pending | self.fresh | self.asked | self.summaries
+        calls without a result, results that no call has answered yet, and what is bound to one of them; summaries,
+        which hold all that is left of others; and what was asked to be kept."""
+        held = self.pending | self.fresh | self.asked | self.summaries | self.kept
         if self.thinking:
             for unit in tuple(held):
                 held.update(self.together(unit))
@@ -251,6 +255,14 @@ class Window:
             return (unit,)
         return self._open(response) or (unit,)
 
+    def bind(self, response: str) -> None:
+        """An answer with reasoning leaves only as a whole from now on, its text included: the newest one is sent back
+        with its reasoning byte for byte, or not at all."""
+        self._whole.add(response)
+        for unit in sorted((*self.resident, *self.fixed)):
+            if self.units[unit].response == response:
+                self._responses.setdefault(response, {})[unit] = None
+
     def anchored(self, unit: int) -> bool:
         """Whether a unit is reasoning or a call that is bound to a pinned call."""
         response = self.units[unit].response
@@ -260,6 +272,8 @@ class Window:
         """Resident reasoning and calls of a response while they are bound; empty once the exchange is over."""
         there = tuple(u for u in self._responses.get(response, ()) if u in self.resident)
         thinking, exchange = self.thinking, self.exchange
+        if response in self._whole and any(u in thinking for u in there):
+            return there
         return there if any(u in thinking and self.units[u].exchange == exchange for u in there) else ()
 
     def bound(self) -> list[tuple[int, ...]]:
@@ -274,6 +288,14 @@ class Window:
     def present(self, unit: int) -> Iterator[int]:
         """The resident blocks of a unit."""
         return (b for b in self.units[unit].blocks if b in self.entries)
+
+    def copy(self) -> Window:
+        """A window to try edits on. It shares what edits leave alone: the tables, and what is in them."""
+        apart = copy(self)
+        for name, value in vars(self).items():
+            if name not in ("blocks", "unit_of", "units"):
+                setattr(apart, name, value.copy() if isinstance(value, dict | set | list) else deepcopy(value))
+        return apart
 
     def spare(self, tokens: float) -> list[Drop]:
         """What stood for blocks that came in again since, the oldest first, until so many tokens are free: worth least

@@ -23,7 +23,7 @@ from ctxctl.settings.schema import SECTION_ALIASES, Settings, canonical, section
 from ctxctl.settings.sizes import size
 
 PREFIX = "CTXCTL_"
-NOT_SETTINGS = frozenset(("CTXCTL_TOKENIZER", "CTXCTL_CONFIG"))
+NOT_SETTINGS = frozenset(("CTXCTL_TOKENIZER", "CTXCTL_CONFIG", "CTXCTL_OUTPUT"))
 AT = re.compile(r" - at (?P<key>`?key`? in )?`\$(?P<path>[^`]*)`$")
 KEY = re.compile(r"\.([A-Za-z_]\w*)|\[(\d+|\.\.\.)\]")
 
@@ -199,6 +199,9 @@ def _check(layer: _Layer) -> None:
 
 
 def _unknown(layer: _Layer, tree: Any, cls: Any, path: Keys) -> None:
+    if isinstance(tree, list):
+        for number, item in enumerate(tree):
+            _unknown(layer, item, cls, (*path, number))
     if not isinstance(tree, dict):
         return
     known = [f.name for f in fields(cls)]

@@ -14,6 +14,7 @@ from ctxctl.eviction.options import EvictionOptions
 from ctxctl.health.options import HealthOptions
 from ctxctl.manager.options import ManagerOptions
 from ctxctl.pressure.options import PressureOptions, PressureThresholds
+from ctxctl.state.contract_options import ContractOptions
 from ctxctl.state.options import StateOptions
 
 
@@ -32,6 +33,7 @@ class Settings:
     compaction: CompactionOptions = field(default_factory=CompactionOptions)
     budget: BudgetOptions = field(default_factory=BudgetOptions)
     cross_window: StateOptions = field(default_factory=StateOptions)
+    contract: ContractOptions = field(default_factory=ContractOptions)
     health_monitoring: HealthOptions = field(default_factory=HealthOptions)
     models: Annotated[
         dict[str, dict[str, Any]], Meta(description="rows of your own for the model table, by model id")
@@ -91,7 +93,8 @@ def json_schema() -> dict[str, Any]:
     for definition in definitions.values():
         if definition.get("type") == "object" and "properties" in definition:
             definition["additionalProperties"] = False
-            definition.pop("required", None)
+            if not definition.get("required"):
+                definition.pop("required", None)
     root = definitions["Settings"]
     for alias, name in SECTION_ALIASES.items():
         root["properties"][alias] = root["properties"][name]

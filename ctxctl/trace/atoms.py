@@ -21,7 +21,8 @@ SHORTEST_IDENTIFIER = 5
 SHORTEST_LINE, LONGEST_LINE = 24, 200
 LONGEST_WORD = 200
 _KEPT = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-")
-_WORDS = bytes(c if c >= 128 or chr(c) in _KEPT else 32 for c in range(256))
+KEPT = bytes(c if c >= 128 or chr(c) in _KEPT else 32 for c in range(256))
+"""A table over bytes: what no atom holds becomes a space."""
 _NUMBER = re.compile(r"\d*[1-9]\d*", re.ASCII)
 _ERROR = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Warning|Interrupt|Exit)")
 _FILE = re.compile(
@@ -53,7 +54,7 @@ _COMMAND_KEYS = ("command", "cmd", "script", "code")
 def words(text: str) -> set[str]:
     """The words of a text that may be atoms; what is one is told by `kind_of`. `./a/b/` is `a/b`."""
     # a table over bytes takes a tenth of the time of one over characters
-    spaced = text.encode("utf-8", "surrogatepass").translate(_WORDS).decode("utf-8", "surrogatepass")
+    spaced = text.encode("utf-8", "surrogatepass").translate(KEPT).decode("utf-8", "surrogatepass")
     return {w.strip(".-") for w in set(f" {spaced} ".replace(" ./", " ").replace("/ ", " ").split())}
 
 

@@ -48,6 +48,8 @@ GOOD = [
     "cross_window: {state_file: s.json}",
     "health_monitoring: {metrics: [utilization], alerts: {eviction_warning: 7}}",
     "models: {mine: {window: 64000, in: 1.0, aliases: [m]}}",
+    "contract: {artifacts: [{name: goal, text: no axios}, {name: api, file: a.ts, required: false}]}",
+    "contract: {validators: [{name: t, command: [pytest, -q], timeout: 5}, {name: l, command: make lint}]}",
     "{}",
 ]
 BAD = [
@@ -72,6 +74,12 @@ BAD = [
     "budget: {allocations: {tools: 0.1}}",
     "cross_window: {state_file: ''}",
     "health_monitoring: {metrics: [utilisation]}",
+    "contract: {artifacts: [{name: goal, text: x, requierd: false}]}",
+    "contract: {artifacts: [{text: x}]}",
+    "contract: {validators: [{name: t, command: 5}]}",
+    "contract: {validators: [{name: t, command: x, timeout: 0}]}",
+    "contract: {validators: [{name: t}]}",
+    "eviction: {pin: [{tol: x, kind: system}]}",
     "models: {mine: 5}",
     "[]",
 ]

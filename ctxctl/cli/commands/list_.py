@@ -18,6 +18,7 @@ class What(StrEnum):
     formats = "formats"
     models = "models"
     policies = "policies"
+    strategies = "strategies"
     presets = "presets"
 
 
@@ -29,7 +30,8 @@ def list_(
     color: opt.ColourOption = opt.Colour.auto,
     verbose: opt.Verbose = False,
 ) -> int:
-    """List formats that are read and written, models with windows and prices, eviction policies, or runtime presets.
+    """List formats that are read and written, models with windows and prices, eviction policies, compaction
+    strategies, or runtime presets.
 
     Examples:
 
@@ -45,9 +47,14 @@ def list_(
     elif what is What.models:
         rows = _models(config)
     else:
-        from ctxctl.cli.catalogue import policies, presets
+        from ctxctl.cli import catalogue
 
-        rows = policies() if what is What.policies else presets()
+        found = {
+            What.policies: catalogue.policies,
+            What.strategies: catalogue.strategies,
+            What.presets: catalogue.presets,
+        }
+        rows = found[what]()
     if match:
         rows = [row for row in rows if match.lower() in str(row["name"]).lower()]
         if not rows:
@@ -93,8 +100,12 @@ def _print(what: What, rows: list[dict[str, Any]], streams: Streams, verbose: bo
     elif what is not What.models:
         from ctxctl.cli import catalogue
 
-        show = catalogue.policy_report if what is What.policies else catalogue.preset_report
-        streams.payload(streams.text([show(rows, verbose)]))
+        show = {
+            What.policies: catalogue.policy_report,
+            What.strategies: catalogue.strategy_report,
+            What.presets: catalogue.preset_report,
+        }
+        streams.payload(streams.text([show[what](rows, verbose)]))
         return
     else:
         columns = ["window", "long_window", "output", "input_price", "output_price", "cache_read_price"]

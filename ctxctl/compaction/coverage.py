@@ -1,0 +1,139 @@
+"""Which lines of many texts to keep, so that as much as possible of what they name is still named once.
+
+Budgeted maximum coverage, solved greedily by gain per token with lazy evaluation (Khuller, Moss and Naor 1999; Minoux
+1978): a line is worth the paths, identifiers and numbers that no line kept so far holds, and itself. What is newer, and
+what stands in several texts, is worth more: later turns use it more often (`benchmarks/retention.py` measures it).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from math import log1p
+
+from ctxctl.trace.atoms import PRECISION, kind_of, words
+
+NUMBERED = re.compile(r"^[ \t]*[0-9]{1,6}(?:\t|\u2192|[:|-])[ \t]*")
+"""The number that tools put in front of a line."""
+SHORTEST, LONGEST = 8, 200
+"""Characters of a line that is worth a place; a longer one is cut."""
+HALF_LIFE = 0.35
+"""Of the span of ages, after which a line is worth half."""
+SCANNED = 2_000_000
+"""Characters that are weighed at most, the newest; of what is older only first lines."""
+CHARACTERS_PER_TOKEN = 3.6
+WHOLE_LINE = 0.6
+"""What a line is worth by itself, in atoms: later turns quote whole lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A text whose lines compete. number: of its block; age: 0 for the newest, 1 for the oldest."""
+
+    number: int
+    text: str
+    age: float
+
+
+def chosen_lines(
+    sources: Sequence[Source],
+    most: int,
+    count: Callable[[str], int],
+    covered: Sequence[str] = (),
+    caps: Mapping[int, int] | None = None,
+) -> dict[int, list[str]]:
+    """The lines to keep of each text, in their order, together no more than so many tokens. covered: texts that stay
+    anyway, the newest last, whose names need not be kept again. caps: of each text by its number at most so many
+    characters."""
+    known: set[str] = set()
+    left = SCANNED
+    for text in reversed(covered):
+        known |= words(text)
+        left -= len(text)
+        if left < 0:
+            break
+    lines = _candidates(sources)
+    df: Counter[str] = Counter()
+    per_source: dict[int, set[str]] = {}
+    atoms: list[tuple[str, ...]] = []
+    for source, _, line in lines:
+        found = tuple(w for w in words(NUMBERED.sub("", line)) if kind_of(w) is not None)
+        atoms.append(found)
+        per_source.setdefault(source, set()).update(found)
+    for mine in per_source.values():
+        df.update(mine)
+    value = {a: PRECISION[kind_of(a) or "number"] * (1 + log1p(df[a])) for a in df}
+    fresh = [0.5 ** (sources[s].age / HALF_LIFE) for s, _, _ in lines]
+    cost = [len(line) / CHARACTERS_PER_TOKEN + 1.5 for _, _, line in lines]
+
+    def gain(at: int) -> float:
+        new: float = sum(value[a] for a in atoms[at] if a not in known)
+        return float((WHOLE_LINE + new) * fresh[at] / cost[at])
+
+    heap = [(-gain(at), at) for at in range(len(lines))]
+    heapify(heap)
+    kept: list[int] = []
+    said: set[str] = set()
+    room = dict(caps or {})
+    spent = 0.0
+    budget = float(most)
+    while heap and spent < budget:
+        worth, at = heappop(heap)
+        now = gain(at)
+        if -worth > now + 1e-12:
+            heappush(heap, (-now, at))
+            continue
+        line = lines[at][2]
+        number = sources[lines[at][0]].number
+        if line in said or spent + cost[at] > budget or (caps is not None and room[number] <= len(line)):
+            continue
+        if caps is not None:
+            room[number] -= len(line) + 1
+        said.add(line)
+        known.update(atoms[at])
+        kept.append(at)
+        spent += cost[at]
+    return _fitted(lines, kept, most, count, sources)
+
+
+def _candidates(sources: Sequence[Source]) -> list[tuple[int, int, str]]:
+    """(source, position, line) of all lines that may be kept; of what is beyond the newest two million characters only
+    the first line of each text."""
+    found: list[tuple[int, int, str]] = []
+    left = SCANNED
+    for s in range(len(sources) - 1, -1, -1):
+        text = sources[s].text
+        left -= len(text)
+        for position, line in enumerate(text.split("\n")):
+            stripped = line.strip()
+            if len(stripped) >= SHORTEST and len(NUMBERED.sub("", stripped)) >= SHORTEST:
+                found.append((s, position, stripped[:LONGEST]))
+                if left < 0:
+                    break
+    found.sort()
+    return found
+
+
+def _fitted(
+    lines: Sequence[tuple[int, int, str]],
+    kept: list[int],
+    most: int,
+    count: Callable[[str], int],
+    sources: Sequence[Source],
+) -> dict[int, list[str]]:
+    """Without the lines that came last, until the true count fits."""
+    while kept:
+        text = "\n".join(lines[at][2] for at in sorted(kept))
+        tokens = count(text)
+        if tokens <= most:
+            break
+        surplus = max(1, int(len(kept) * (1 - most / tokens)))
+        del kept[-surplus:]
+    result: dict[int, list[str]] = {}
+    for at in sorted(kept):
+        s, _, line = lines[at]
+        result.setdefault(sources[s].number, []).append(line)
+    return result

@@ -1,0 +1,84 @@
+"""What the user asked: the goal, its success criteria, later requests, and corrections."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container
+
+from ctxctl.facts.goal import Goal, GoalFinder
+from ctxctl.model.block import MAIN, Block
+
+WHOLE = 40_000
+"""Characters of a prompt that are kept in case it states the goal."""
+LONGEST, SHORTEST = 300, 10
+"""Characters of a later request that are kept."""
+_CRITERIA = re.compile(
+    r"^[ \t#*_-]*(?:(?:success|acceptance|completion)[ \t]+criteria|definition of done|done when|验收标准|成功标准)"
+    r"[ \t*_:：-]*(.*)$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_BULLET = re.compile(r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?(\S.*?)[ \t]*$")
+_CORRECTION = re.compile(
+    r"^(?:no[,.! ]|nope\b|wrong\b|actually[, ]|that'?s (?:not|wrong)|this is (?:not|wrong)|stop\b"
+    r"|please (?:don'?t|stop)|don'?t\b|revert\b|undo\b|i (?:said|meant|asked)|you (?:forgot|missed|should(?:n'?t| not))"
+    r"|instead[, ]|not (?:that|what)|不对|不是|错了|别)",
+    re.IGNORECASE,
+)
+_BEHIND = "## My request for Codex:"
+"""What the editor's part of a prompt ends with."""
+_NOT_SAID = ("<command-", "[Request interrupted", "<local-command", "<bash-input")
+
+
+class Prompts:
+    """Collects what the user typed in the main thread."""
+
+    def __init__(self) -> None:
+        self._finder = GoalFinder()
+        self._seen: list[Goal] = []
+
+    def see(self, block: Block, number: int) -> bool:
+        """Take a user message; whether the user typed it."""
+        self._finder.see(block, number)
+        current = self._finder.current.get(MAIN)
+        if current is not None and current.block == number:
+            self._seen.append(Goal(number, block.text[:WHOLE]))  # word for word, not only its beginning
+        return not block.text.startswith(_NOT_SAID)
+
+    def requests(self, gone: Container[int]) -> tuple[str, ...]:
+        """What the user asked after the goal, each as one line. An answer of a word or two says nothing by itself."""
+        lines = (request(prompt.text) for prompt in self.live(gone)[1:])
+        return tuple(dict.fromkeys(line for line in lines if len(line) >= SHORTEST))
+
+    def live(self, gone: Container[int]) -> list[Goal]:
+        """The prompts that count, oldest first."""
+        return [prompt for prompt in self._seen if prompt.block not in gone]
+
+
+def said(text: str) -> str:
+    """A prompt without what an editor put in front of it."""
+    return text.partition(_BEHIND)[2].lstrip() or text if text.startswith("# Context from my IDE") else text
+
+
+def request(text: str) -> str:
+    """A later request as one line."""
+    line = " ".join(said(text)[: 4 * LONGEST].split())
+    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+
+
+def is_correction(text: str) -> bool:
+    """Whether a prompt takes back what was done before."""
+    return _CORRECTION.match(text.lstrip()) is not None
+
+
+def criteria(goal: str) -> tuple[str, ...]:
+    """The success criteria that a task states under a heading of its own."""
+    found: list[str] = []
+    for match in _CRITERIA.finditer(goal):
+        if match.group(1).strip(" *_"):
+            found.append(match.group(1).strip(" *_"))
+            continue
+        for line in goal[match.end() :].lstrip("\n").split("\n"):
+            if (bullet := _BULLET.match(line)) is None:
+                break
+            found.append(bullet.group(1))
+    return tuple(dict.fromkeys(found))
