@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ctxctl.cli import options as opt
 from ctxctl.cli.inputs import Inputs, is_same, resolve
-from ctxctl.cli.io import Progress, Streams, say
+from ctxctl.cli.io import Progress, Streams
 from ctxctl.cli.placing import drafted, put, writers_of
 from ctxctl.errors import ExitCode, InputError, UsageError
 from ctxctl.settings.sizes import size as size_of
@@ -129,7 +129,9 @@ def _settings(settings: Any, asked: Asked) -> Any:
         try:
             llm = replace(compaction.llm, command=None, endpoint=endpoint, model=asked.llm_model)
         except ValueError as error:
-            raise UsageError(f"--llm-model {asked.llm_model}: {error}", hint="give it with --llm-endpoint URL") from None
+            raise UsageError(
+                f"--llm-model {asked.llm_model}: {error}", hint="give it with --llm-endpoint URL"
+            ) from None
         compaction = replace(compaction, llm=llm)
     return replace(settings, eviction=eviction, compaction=compaction)
 
@@ -164,11 +166,12 @@ class _Run:
 
     def go(self, inputs: Inputs) -> int:
         from ctxctl.cli.batch import each, failed_status, tell_skipped
+        from ctxctl.cli.compacted import show
 
         done, skipped = each(inputs, self._one)
         tell_skipped(done, skipped, self.streams)
         found = [d.value for d in done if d.value is not None]
-        self._show(done, skipped, found, single=inputs.single)
+        show(self.asked, self.settings, self.streams, done, skipped, single=inputs.single)
         status = failed_status(done)
         if status is not None:
             return status
@@ -246,7 +249,7 @@ class _Run:
             recall=f"ctxctl recall {place.name}" if place is not None and asked.recall else "",
         )
         done = worker.run(goal)
-        result = Compaction(path, done, goal, cleaner.counts, helper, settings, self._rates(live))
+        result = Compaction(path, done, goal, dict(cleaner.counts), helper, settings, self._rates(live))
         if not done.compacted.met or asked.dry_run:
             return result.measured()
         if not done.outcome or done.compacted.freed <= 0:
@@ -254,12 +257,12 @@ class _Run:
         if target is None and not result.pays(settings.compaction.expected_turns, settings.pressure_thresholds.red):
             return self._unchanged(replace(result, declined=True), place, store, path)
         for _ in range(MOST_TRIES):
-            cleaner.counts.update(dict.fromkeys(cleaner.counts, 0))
             written = self._write(result, place, store, path)
             if isinstance(written, Compaction):
                 return written
+            cleaner.counts.update(dict.fromkeys(cleaner.counts, 0))
             done = worker.run(lowered(goal, written + goal.tokens - done.goal.tokens))
-            result = Compaction(path, done, goal, cleaner.counts, helper, settings, self._rates(live))
+            result = Compaction(path, done, goal, dict(cleaner.counts), helper, settings, self._rates(live))
             if not done.compacted.met:
                 return result.measured()
         raise InputError("the written transcript stays above the target", path=path, hint="please report this")
@@ -351,58 +354,3 @@ class _Run:
             if item.severity != "info" or self.streams.verbosity > 0:
                 line = f":{item.line}" if item.line is not None else ""
                 self.streams.note(f"{item.severity}: {path}{line}: {item.message} [{item.code}]")
-
-    def _show(self, done: Any, skipped: Any, found: list[Compaction], *, single: bool) -> None:
-        from ctxctl.reports.build.compaction import compaction_data, compaction_report, settings_data
-
-        for item in found:
-            if not item.met:
-                causes = ", ".join(f"{cause} {tokens:,}" for cause, tokens in item.done.compacted.causes[:4])
-                say(
-                    f"failed: {item.path}: the target of {item.goal.tokens:,} tokens can't be met: "
-                    f"{item.done.compacted.after:,} stay ({causes}); nothing was written"
-                )
-            for step in item.done.compacted.steps:
-                if step.fallback is not None:
-                    say(f"warning: {item.path}: {step.strategy} used the extractive summary: {step.fallback}")
-        if self.asked.as_json:
-            from ctxctl.reports.build.failure import failed_data
-            from ctxctl.reports.json import envelope, pieces
-
-            asked = self.asked
-            settings = settings_data(
-                self.settings,
-                to=asked.to,
-                strategies=asked.strategies,
-                keep_turns=asked.keep_turns,
-                evict=asked.evict,
-                redact=asked.redact,
-                keep_history=asked.keep_history,
-                llm=asked.llm,
-            )
-            if single:
-                self.streams.payload(pieces(envelope("compact", settings, compaction_data(found[0]))))
-                return
-            files = [
-                failed_data(d.path, d.error)
-                if d.error is not None
-                else {"path": d.path, "result": compaction_data(d.value)}
-                for d in done
-            ]
-            failed = sum(1 for d in done if d.error is not None)
-            total = {
-                "files": len(done),
-                "failed": failed,
-                "before_tokens": sum(c.done.compacted.before for c in found),
-                "after_tokens": sum(c.done.compacted.after for c in found),
-            }
-            result = {"files": files, "skipped": [{"path": p, "reason": r} for p, r in skipped], "total": total}
-            self.streams.payload(pieces(envelope("compact", settings, result)))
-            return
-        if str(self.asked.output) == "-":
-            for item in found:
-                self.streams.note(
-                    f"{item.path}: {item.done.compacted.before:,} -> {item.done.compacted.after:,} tokens"
-                )
-            return
-        self.streams.payload(self.streams.text([compaction_report(c) for c in found]))

@@ -79,7 +79,7 @@ def recent(window: Window, limit: float, room: int, *, least: int = LEAST_MESSAG
         new = sum(window.resident[u] for u in group.units if u not in protected)
         if any(u in window.summaries for u in group.units):
             break
-        if messages + group.messages > least and held + used + new > limit:
+        if messages >= least and held + used + new > limit:
             break
         used += new
         messages += group.messages

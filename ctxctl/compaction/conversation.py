@@ -15,6 +15,7 @@ from ctxctl.facts.summary import render
 from ctxctl.facts.todos import folded
 from ctxctl.model.edits import Edits
 from ctxctl.model.summary import SessionSummary
+from ctxctl.model.text import SUMMARIES
 from ctxctl.model.window import Window
 from ctxctl.trace.retention import said
 
@@ -90,7 +91,8 @@ class Conversation(Strategy):
     def _talk(self, scene: Scene, numbers: Sequence[int], most: int) -> str:
         """How each answer began, the newest first to stay: what the agent concluded and went on to."""
         window = scene.window
-        texts = (first_line(scene.clean(window.block(b).text)) for b in numbers if window.block(b).kind == "assistant")
+        answers = (window.block(b).text for b in numbers if window.block(b).kind == "assistant")
+        texts = (first_line(scene.clean(unmarked(text))) for text in answers)
         lines = [f"- {text}" for text in texts if len(text) >= SHORTEST_SAID]
 
         def count(text: str) -> int:
@@ -107,7 +109,11 @@ class Conversation(Strategy):
         staying = [window.text(b) for b in window.entries if b not in going]
         oldest = max((window.turn - window.block(b).turn for b in spoken), default=1)
         sources = [
-            Source(b, scene.clean(said(window.block(b))), (window.turn - window.block(b).turn) / max(oldest, 1))
+            Source(
+                b,
+                scene.clean(unmarked(said(window.block(b)))),
+                (window.turn - window.block(b).turn) / max(oldest, 1),
+            )
             for b in spoken
         ]
         heads = {b: f"- turn {window.block(b).turn}, {_name(window, b)}:" for b in spoken}
@@ -128,6 +134,12 @@ class Conversation(Strategy):
 def _name(window: Window, number: int) -> str:
     block = window.block(number)
     return " ".join(part for part in (block.tool_name or block.kind.replace("_", " "), block.target) if part)
+
+
+def unmarked(text: str) -> str:
+    """A text without the mark of what it shrank to before: summaries do not nest (requirement C9)."""
+    mark = next((mark for mark in SUMMARIES if text.startswith(mark)), "")
+    return text.removeprefix(mark).lstrip() if mark else text
 
 
 def has_task(window: Window) -> bool:

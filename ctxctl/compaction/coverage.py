@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
-from math import log1p
+from math import fsum, log1p
 
 from ctxctl.trace.atoms import PRECISION, kind_of, words
 
@@ -22,7 +22,7 @@ SHORTEST, LONGEST = 8, 200
 """Characters of a line that is worth a place; a longer one is cut."""
 HALF_LIFE = 0.35
 """Of the span of ages, after which a line is worth half."""
-SCANNED = 2_000_000
+SCANNED = 1_000_000
 """Characters that are weighed at most, the newest; of what is older only first lines."""
 CHARACTERS_PER_TOKEN = 3.6
 WHOLE_LINE = 0.6
@@ -70,7 +70,7 @@ def chosen_lines(
     cost = [len(line) / CHARACTERS_PER_TOKEN + 1.5 for _, _, line in lines]
 
     def gain(at: int) -> float:
-        new: float = sum(value[a] for a in atoms[at] if a not in known)
+        new = fsum(value[a] for a in atoms[at] if a not in known)  # whatever the order in which a set gives them
         return float((WHOLE_LINE + new) * fresh[at] / cost[at])
 
     heap = [(-gain(at), at) for at in range(len(lines))]
@@ -100,7 +100,7 @@ def chosen_lines(
 
 
 def _candidates(sources: Sequence[Source]) -> list[tuple[int, int, str]]:
-    """(source, position, line) of all lines that may be kept; of what is beyond the newest two million characters only
+    """(source, position, line) of all lines that may be kept; of what is beyond the newest million characters only
     the first line of each text."""
     found: list[tuple[int, int, str]] = []
     left = SCANNED

@@ -23,7 +23,7 @@ def summary_room(scene: Scene, share: float, *, used: bool = False) -> int:
     """Tokens that a recent part may take beside what is held, so that a summary still fits behind it. used: instead the
     tokens of the summary, at most `share` of the target."""
     free = scene.target - held_tokens(scene.window, scene.window.summaries) - scene.frame
-    return min(int(scene.target * share), free) if used else max(0, free - LEAST_SUMMARY)
+    return min(int(scene.target * share), free) if used else max(0, free - min(LEAST_SUMMARY, free // 2))
 
 
 def replacing(scene: Scene, leaving: Iterable[int], text: str, reason: str) -> Edits:

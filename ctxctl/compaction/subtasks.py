@@ -6,7 +6,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ctxctl.compaction.base import Scene
 from ctxctl.compaction.boundary import Group, groups_of
@@ -81,23 +81,11 @@ def runs_of(scene: Scene) -> list[Run]:
 
 
 def _steps(window: Window, free: set[int]) -> Iterator[Step]:
-    """All groups of the window as steps; the result of a text-only agent's command joins the answer before it."""
-    waiting: Step | None = None
+    """All groups of the window as steps; of a text-only agent an answer's command is its call."""
     for group in groups_of(window):
         step = _step(window, group, free)
-        if waiting is not None:
-            if not step.calls and not step.text and step.results and not step.kinds:
-                yield _joined(waiting, step)
-                waiting = None
-                continue
-            yield waiting
-            waiting = None
-        if step.text and not step.calls and step.free and fenced_command(step.text):
-            waiting = step
-        else:
-            yield step
-    if waiting is not None:
-        yield waiting
+        told = step.results and not step.calls and not step.kinds
+        yield _told(step) if told and fenced_command(step.text) else step
 
 
 def _step(window: Window, group: Group, free: set[int]) -> Step:
@@ -134,18 +122,9 @@ def _step(window: Window, group: Group, free: set[int]) -> Step:
     )
 
 
-def _joined(asked: Step, result: Step) -> Step:
-    command = (fenced_command(asked.text) or "").removeprefix("call ")
-    return Step(
-        (*asked.units, *result.units),
-        frozenset((kind_of_call("bash", command),)),
-        (("bash", command[:120]),),
-        asked.text,
-        result.results,
-        max(asked.turn, result.turn),
-        asked.place,
-        asked.free and result.free,
-    )
+def _told(step: Step) -> Step:
+    command = (fenced_command(step.text) or "").removeprefix("call ")
+    return replace(step, kinds=frozenset((kind_of_call("bash", command),)), calls=(("bash", command[:120]),))
 
 
 def _delegable(step: Step) -> bool:

@@ -99,10 +99,11 @@ def heading(block: Block, ref: str | None = None) -> str:
 
 
 def findings(block: Block, lines: list[str], ref: str | None = None) -> str:
-    """A marked text of chosen lines of a block, with how many were left out."""
+    """A marked text of chosen lines of a block, with how many were left out and how long it was."""
     total = sum(1 for line in block.text.split("\n") if line.strip())
     left = total - len(lines)
-    tail = [f"({left:,} of {total:,} lines left out)"] if left > 0 else []
+    short = left > 0 or sum(map(len, lines)) < len(block.text.strip()) - len(lines)
+    tail = [f"({left:,} of {total:,} lines left out, {len(block.text)} characters in all)"] if short else []
     return "\n".join([f"{heading(block, ref)}:", *lines, *tail])
 
 

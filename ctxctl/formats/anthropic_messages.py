@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ctxctl.formats.base import FORMATS, Json, dumps, word
-from ctxctl.formats.chat import ConversationFormat, stale_messages
+from ctxctl.formats.chat import ConversationFormat, stale_messages, stated_ratio
 from ctxctl.formats.content import Piece, pieces
 from ctxctl.formats.openai_chat import messages_of
 from ctxctl.formats.session import Call, anthropic_usage
@@ -56,7 +56,7 @@ class AnthropicMessages(ConversationFormat):
         if system:
             self.place(system, "system", line)
         last: Call | None = None
-        stale = stale_messages(head)
+        stale, self.ratio = stale_messages(head), stated_ratio(head)
         for position, message in enumerate(messages, 1):
             if not isinstance(message, dict) or "content" not in message:
                 self.diagnostics.add("warning", "odd_shape", f"message {position} is not a message object", line)

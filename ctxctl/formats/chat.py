@@ -12,7 +12,7 @@ from typing import Any
 from ctxctl.formats.base import Emit, Format, Json, part_text, word
 from ctxctl.formats.content import Piece, call_text, piece, target_of
 from ctxctl.formats.media import media_of
-from ctxctl.formats.session import Call, Session, tokens_of
+from ctxctl.formats.session import Call, Session, calibration_of, tokens_of
 from ctxctl.model.block import MAIN, Media
 from ctxctl.model.text import is_summary
 from ctxctl.model.transcript import Conversation, MessageCounts, Overflow, Transcript
@@ -142,6 +142,12 @@ def chat_usage(call: Call, usage: dict[str, Json], line: int, format_: Format) -
         call.cost = float(cost)
 
 
+def stated_ratio(head: dict[str, Json]) -> float | None:
+    """The calibration that ctxctl stated when it compacted a record."""
+    note = head.get("compaction")
+    return calibration_of(note) if isinstance(note, dict) else None
+
+
 def stale_messages(head: dict[str, Json]) -> int:
     """How many messages of a record were there when ctxctl compacted it: usage stated among them bills what was spent,
     and says nothing of the window any more."""
@@ -171,6 +177,7 @@ class ConversationFormat(Format):
         self.users = 0
         self.assistants = 0
         self.overflows: list[Overflow] = []
+        self.ratio: float | None = None
         self._conversations: list[dict[str, Any]] = []
 
     def begin(self, line: int, id_: str | None = None) -> None:
@@ -234,5 +241,6 @@ class ConversationFormat(Format):
             exchanges=self.thread.exchange,
             messages=MessageCounts(self.users, self.assistants, 0),
             complete=self.complete,
+            ratio=self.ratio,
             diagnostics=self.diagnostics.items(),
         )

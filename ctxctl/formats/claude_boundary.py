@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ctxctl.formats.base import Diagnostics, Json, word
 from ctxctl.formats.claude_tree import Boundary
-from ctxctl.formats.session import epoch, tokens_of
+from ctxctl.formats.session import calibration_of, epoch, tokens_of
 
 
 def boundary_of(record: dict[str, Json], node: int, line: int, diagnostics: Diagnostics) -> Boundary:
@@ -32,6 +32,7 @@ def boundary_of(record: dict[str, Json], node: int, line: int, diagnostics: Diag
         run,
         anchor,
         epoch(word(record, "timestamp")),
+        calibration_of(data),
     )
 
 

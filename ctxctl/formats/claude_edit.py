@@ -42,6 +42,8 @@ class Edit:
             return self._plain(data, live, (outer, key))
         if self._is_whole(content, live, base, holder):
             return data
+        if (made := self._one_result(data, record, content, live)) is not None:
+            return made
         where = self._places(content, live, base)
         if where is None:
             line = next(iter(live.values())).source.line
@@ -87,6 +89,24 @@ class Edit:
             else:
                 return places
         return None
+
+    def _one_result(self, data: bytes, record: dict[str, Json], content: list[Json], live: Live) -> bytes | None:
+        """A record that is one result of text with a text in its place, which most changed records are; None where it
+        is more than that, or where writing the record anew would change other bytes."""
+        block = next(iter(live.values()))
+        text = self._texts.get(block.id)
+        item = content[0]
+        if len(content) != 1 or len(live) != 1 or text is None or not isinstance(item, dict):
+            return None
+        if item.get("type") != "tool_result" or item.get("tool_use_id") != block.call_id or _has_media(item):
+            return None
+        if record.get("type") != "user" or dumps(record) != data:
+            return None
+        new = clean(text)
+        made = {**record, "message": {**record["message"], "content": [{**item, "content": new}]}}
+        if "toolUseResult" in record:
+            made["toolUseResult"] = new
+        return dumps(made)
 
     def _listed(
         self,

@@ -117,7 +117,7 @@ class Envelope:
         self._common["sessionId"] = session or self._common.get("sessionId") or draft.transcript.id or draft.new_id
         self._side = pattern.get("isSidechain") is True
         self._now = draft.now
-        self._before, self._after = draft.before, draft.after
+        self._before, self._after, self._ratio = draft.before, draft.after, draft.ratio
         self._seed = f"{draft.new_id} {draft.now} {len(draft.store)}"
         self._made = 0
 
@@ -133,6 +133,8 @@ class Envelope:
     def boundary(self, id_: str, logical: str | None, anchor: str, preserved: list[str]) -> bytes:
         """A compaction. logical: the record in front of it; preserved: ids of those that follow the anchor."""
         metadata: dict[str, Json] = {"trigger": "manual", "preTokens": self._before, "postTokens": self._after}
+        if self._ratio != 1:
+            metadata["calibration"] = round(self._ratio, 6)
         if preserved:
             metadata["preservedMessages"] = {"anchorUuid": anchor, "uuids": preserved}
         rest = {

@@ -57,6 +57,7 @@ def build(reader: ClaudeCode) -> Transcript:
         errors=reader.errors,
         complete=reader.complete,
         cwd=reader.cwd,
+        ratio=next((b.ratio for b in reversed(reader.boundaries) if b.node < 0 or not live.dead[b.node]), None),
         side=reader.side.resolve(tree),
         diagnostics=reader.diagnostics.items(),
     )

@@ -23,7 +23,8 @@ NO_PARENT, DANGLING = -1, -2
 
 class Boundary(NamedTuple):
     """A compaction record. node: its index; uuids: of records that stay; run: or the head and tail of a run of them;
-    anchor: what they follow, the boundary itself or its summary. when: seconds since 1970."""
+    anchor: what they follow, the boundary itself or its summary. when: seconds since 1970. ratio: a calibration
+    that it states."""
 
     node: int
     line: int
@@ -34,6 +35,7 @@ class Boundary(NamedTuple):
     run: tuple[str, str] | None = None
     anchor: str | None = None
     when: float | None = None
+    ratio: float | None = None
 
 
 class Fork(NamedTuple):

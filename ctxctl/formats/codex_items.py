@@ -16,7 +16,7 @@ from ctxctl.formats.media import media_of
 from ctxctl.model.block import Media
 from ctxctl.model.text import is_summary
 
-EXIT_CODE = re.compile(r'(?:"exit_code"\s*:\s*|^Exit code: )(-?\d+)', re.M)
+EXIT_CODE = re.compile(r'(?:"exit_code"\s*:\s*|^Exit code: |^Process exited with code )(-?\d+)', re.M)
 
 # Context that the client puts into user and developer messages; not typed by the human.
 INJECTED = (

@@ -29,7 +29,8 @@ class Draft:
     texts; those that `outcome.live` names stay. in_place: the output takes the input's place and keeps its id;
     otherwise it is a session of its own, with `new_id`. keep_history: the original lines stay in front, and the
     compaction is appended the way the agent itself writes one. now: ISO 8601 time stamp of what is written new.
-    before, after: tokens of the window. normalised, notes: filled by the writer.
+    before, after: tokens of the window; ratio: of the calibration that they were counted with, which the output's usage
+    can't tell any more. normalised, notes: filled by the writer.
     """
 
     transcript: Transcript
@@ -40,6 +41,7 @@ class Draft:
     now: str
     before: int
     after: int
+    ratio: float = 1.0
     in_place: bool = False
     keep_history: bool = False
     normalised: Normalised = field(default_factory=Normalised)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ctxctl.formats.base import FORMATS, Json
-from ctxctl.formats.chat import ConversationFormat, chat_pieces, chat_usage, stale_messages
+from ctxctl.formats.chat import ConversationFormat, chat_pieces, chat_usage, stale_messages, stated_ratio
 from ctxctl.formats.codex_items import item_pieces
 from ctxctl.formats.openai_chat import chat_message, is_conversation
 from ctxctl.formats.overflow import is_overflow
@@ -57,7 +57,7 @@ class MiniSweAgent(ConversationFormat):
         self.model = _configured_model(head)
         self.begin(line, self.id)
         answered = 0
-        stale = stale_messages(head)
+        stale, self.ratio = stale_messages(head), stated_ratio(head)
         for position, message in enumerate(messages, 1):
             if not isinstance(message, dict):
                 self.diagnostics.add("warning", "odd_shape", f"message {position} is not an object", line)

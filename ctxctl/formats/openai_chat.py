@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ctxctl.formats.base import FORMATS, Json, dumps, word
-from ctxctl.formats.chat import KIND_OF_ROLE, ConversationFormat, chat_pieces, chat_usage, stale_messages
+from ctxctl.formats.chat import KIND_OF_ROLE, ConversationFormat, chat_pieces, chat_usage, stale_messages, stated_ratio
 from ctxctl.formats.content import Piece
 from ctxctl.formats.session import Call
 
@@ -58,7 +58,7 @@ class OpenAIChat(ConversationFormat):
         if isinstance(body.get("tools"), list) and body["tools"]:
             self.place([Piece("tool_definitions", dumps(body["tools"]).decode())], "system", line)
         last: Call | None = None
-        stale = stale_messages(head)
+        stale, self.ratio = stale_messages(head), stated_ratio(head)
         for position, message in enumerate([*messages, *answer_of(response)], 1):
             if isinstance(message, dict):
                 last = chat_message(self, message, line, f"{line}.{position}") or last

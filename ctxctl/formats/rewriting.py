@@ -55,6 +55,7 @@ class Record:
         self.head["compaction"] = {
             "tokens_before": self.draft.before,
             "tokens_after": self.draft.after,
+            **({"calibration": round(self.draft.ratio, 6)} if self.draft.ratio != 1 else {}),
             "messages": messages,
         }
 

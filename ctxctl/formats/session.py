@@ -209,6 +209,14 @@ def tokens_of(value: Json, name: str, line: int, diagnostics: Diagnostics) -> in
     return -1
 
 
+def calibration_of(data: dict[str, Json]) -> float | None:
+    """The ratio of reported to counted tokens that a compaction states, None when it states none that can be."""
+    value = data.get("calibration")
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0.05 <= value <= 20:
+        return float(value)
+    return None
+
+
 ANTHROPIC_FIELDS = (
     ("input", "input_tokens"),
     ("output", "output_tokens"),

@@ -13,12 +13,15 @@ from ctxctl.model.edits import SUMMARY, Change, Drop, Edits, Outcome
 from ctxctl.model.window import Window
 from ctxctl.trace.answers import answer_of, is_reply
 
+LAST_RESORT = "unanswered-results"
+"""The strategy that may touch what is protected, where the target can't be met otherwise."""
+
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
     """What a compaction did. steps: of the cascade; evicted: units that left beside; floor: tokens that can't leave;
-    causes: what holds them, largest first. prefix_kept: tokens in front of the first change; freed: tokens; behind:
-    tokens that the next request reads anew."""
+    causes: what holds them, largest first; too_large: units that are larger than the target alone, in words.
+    prefix_kept: tokens in front of the first change; freed: tokens; behind: tokens that the next request reads anew."""
 
     before: int
     after: int
@@ -28,6 +31,7 @@ class Compacted:
     floor: int
     causes: tuple[tuple[str, int], ...]
     prefix_kept: int
+    too_large: tuple[str, ...] = ()
 
     @property
     def met(self) -> bool:
@@ -73,10 +77,13 @@ class Compactor:
                 evicted += self._evictor.evict(target)[0].drops
         if steps or evicted:
             evicted += self._tidy()
+        if evict and window.tokens > target:
+            steps += self._cascade.run((LAST_RESORT,), scene())
         kept = window.stable_prefix(prompt)
         causes = self._evictor.causes()
         floor = sum(tokens for _, tokens in causes)
-        return Compacted(before, window.tokens, target, tuple(steps), tuple(evicted), floor, causes, kept)
+        large = tuple(self._evictor.too_large(target)) if window.tokens > target else ()
+        return Compacted(before, window.tokens, target, tuple(steps), tuple(evicted), floor, causes, kept, large)
 
     def _tidy(self) -> list[Drop]:
         """What can't be sent any more: reasoning whose answer left, and answers in front of the first message of the

@@ -47,7 +47,20 @@ class Compaction:
     @property
     def met(self) -> bool:
         """Whether the target was met."""
-        return self.done.compacted.after <= self.goal.tokens
+        return self.done.compacted.met
+
+    @property
+    def after(self) -> int:
+        """Tokens of the window after: as the written file reads back, else as planned, with what the file holds beyond
+        the plan."""
+        if self.proved is not None:
+            return self.proved
+        return self.done.compacted.after + self.goal.tokens - self.done.goal.tokens
+
+    @property
+    def broken(self) -> bool:
+        """Whether the contract does not hold, so that nothing was written."""
+        return any(not outcome.ok and outcome.required for outcome in self.contract)
 
     @property
     def changed(self) -> bool:
@@ -65,7 +78,7 @@ class Compaction:
         left = [said(block) for n, block in live.items() if n in outcome.gone or n in outcome.changed]
         both = (said(live[n]) for n in outcome.live if n not in outcome.changed)
         new = [change.text for change in outcome.changed.values()]
-        return replace(self, counts=dict(self.counts), retention=retained(left, new, both))
+        return replace(self, counts=dict(self.counts), retention=retained(left, new, both, named=False))
 
     def texts_after(self) -> list[str]:
         """Texts of the window after, in order."""

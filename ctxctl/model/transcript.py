@@ -116,6 +116,7 @@ class Transcript:
     context_has_answer: whether the reported context of a call holds its answer too.
     stated: tokens of blocks that the provider counted and whose text is not in the file (encrypted reasoning).
     dropped: blocks that the provider itself leaves out, from block `at` on.
+    ratio: of reported to counted tokens, as a compaction stated it whose calls can't tell it any more.
     complete: False when the last line is torn.
     raw: the lines as read, when the file may be written back.
     side: what the reader leaves for the writer of the same format, None where that needs nothing.
@@ -153,6 +154,7 @@ class Transcript:
     stated: Mapping[int, int] = field(default_factory=dict)
     dropped: tuple[tuple[int, tuple[int, ...]], ...] = ()
     cwd: str | None = None
+    ratio: float | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
     raw: tuple[RawLine, ...] = ()
     side: object = field(default=None, repr=False, compare=False)

@@ -32,6 +32,8 @@ def count_curve(transcript: Transcript, tally: Tally) -> CountedCurve:
     entering, at_call = _walk(transcript, tally, estimates)
     # a tokenizer that is the model's own needs no calibration: what differs then is not text
     calibration = None if tally.is_exact() else calibrate(_pairs(transcript, entering))
+    if calibration is None and transcript.ratio is not None and not tally.is_exact():
+        calibration = Calibration(transcript.ratio, tally.family.session_bound, 0)
     if calibration is not None:
         for number, text_class in enumerate(tally.text_class):
             if text_class != MEDIA_CLASS:
@@ -106,6 +108,7 @@ def _pairs(transcript: Transcript, entering: array[float]) -> list[tuple[float, 
     Of a very long session every k-th pair is taken: a few thousand tell the ratio as well as all of them.
     """
     cut = {c.turn for c in transcript.compactions}
+    copied = _copied_at(transcript)
     step = 1 + len(transcript.usage) // MOST_PAIRS
     pairs = []
     before = None
@@ -118,6 +121,7 @@ def _pairs(transcript: Transcript, entering: array[float]) -> list[tuple[float, 
             and usage.context is not None
             and usage.turn == before.turn + 1
             and usage.turn not in cut
+            and usage.turn > copied
             and usage.model == before.model
             and usage.turn % step == 0
         ):
@@ -130,12 +134,22 @@ def _overhead(transcript: Transcript, at_call: array[float]) -> int | None:
     """What the first request since the last full compaction, or since the model changed, holds beyond what was
     counted: system prompt and tool definitions, and whatever else the client puts in without writing it down."""
     start = max((c.turn for c in transcript.compactions if c.kind == "full" and not c.abandoned), default=0)
+    copied = _copied_at(transcript)
     found, model = None, None
     for index, usage in enumerate(transcript.usage):
         if usage.thread != transcript.main or not usage.context or index in transcript.abandoned:
+            continue
+        if usage.turn < copied:
             continue
         if found is None or usage.model != model or (start and usage.turn >= start):
             found, model = max(0, round(usage.context - at_call[usage.turn - 1])), usage.model
             if usage.turn >= start:
                 start = 0
     return found
+
+
+def _copied_at(transcript: Transcript) -> int:
+    """The turn of the newest full compaction behind which records of before it were written again, 0 without one. What
+    their calls saw then can't be told any more: a block counts where its last copy stands."""
+    full = (c for c in reversed(transcript.compactions) if c.kind == "full" and not c.abandoned)
+    return next((c.turn for c in full if any(n < c.at for n in transcript.superseded)), 0)

@@ -239,9 +239,11 @@ def _abandoned(transcript: Transcript) -> frozenset[int]:
 @dataclass(frozen=True, slots=True)
 class Reread:
     """A written transcript, read again. tokens: of its window, counted as the original's were, without the overhead;
-    texts: of its blocks with their kinds, in order."""
+    fresh: as it is measured by itself, with what it says of its own overhead and its own calibration; texts: of its
+    blocks with their kinds, in order."""
 
     tokens: int
+    fresh: int
     texts: tuple[tuple[str, str], ...]
 
 
@@ -265,12 +267,16 @@ def read_again(path: str, original: LiveWindow, line: int | None = None) -> Rere
         chosen = next((c for c in transcript.conversations if c.line == line), None)
         live = range(chosen.first, chosen.last) if chosen is not None else ()
     frame = original.frame
-    total = 0.0
     estimates = tally.estimates()
+    curve = count_curve(transcript, tally)
+    total = fresh = 0
     for number in live:
         media = tally.text_class[number] == MEDIA_CLASS
-        size = estimates[number] * (1.0 if media else original.ratio)
+        sizes = [estimates[number] * (1.0 if media else original.ratio), curve.estimates[number]]
         if number in transcript.cleared:
-            size = min(size, PLACEHOLDER_TOKENS)
-        total += round(size) + (frame if tally.flags[number] & NEW_MESSAGE else 0)
-    return Reread(round(total), tuple((blocks[n].kind, blocks[n].text) for n in live))
+            sizes = [min(size, PLACEHOLDER_TOKENS) for size in sizes]
+        framing = frame if tally.flags[number] & NEW_MESSAGE else 0
+        total += round(sizes[0]) + framing
+        fresh += round(sizes[1]) + framing
+    fresh += curve.overhead or _left_over(transcript, fresh)
+    return Reread(total, fresh, tuple((blocks[n].kind, blocks[n].text) for n in live))

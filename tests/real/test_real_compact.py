@@ -173,8 +173,24 @@ def test_second_pass_changes_nothing(path: Path, share: str, passes: Passes) -> 
         assert again is None
         return
     assert again is not None and again.code == 0, again
+    if conversations(path) > 1:  # the largest is meant, which now may be another one
+        line = compacted_line(done)
+        first, second = (run.out.read_bytes().split(b"\n") for run in (done, again))
+        assert line is not None and second[line] == first[line]
+        return
     assert again.result["changed"] is False and again.result["steps"] == [] and again.result["evicted"] == []
     assert again.out.read_bytes() == done.out.read_bytes()
+
+
+def conversations(path: Path) -> int:
+    """How many conversations a file holds, one per line."""
+    rows = [row for row in path.read_bytes().split(b"\n") if row.strip()]
+    return len(rows) if all(row.startswith(b"{") and b'"messages"' in row for row in rows) else 1
+
+
+def compacted_line(done: Pass) -> int | None:
+    """Index of the line that a compaction changed."""
+    return next((n for n, pair in enumerate(_pairs(done)) if pair[0] != pair[1]), None)
 
 
 def overhead_of(result: Any) -> int:
@@ -234,7 +250,9 @@ def _pairs(done: Pass) -> list[tuple[bytes, bytes]]:
 CLAUDE = [p for p in paths("claude-code") if p.name not in UNREADABLE and p.suffix == ".jsonl"]
 
 
-@pytest.mark.parametrize("path", CLAUDE, ids=name)
+@pytest.mark.parametrize(
+    "path", [pytest.param(p, id=name(p), marks=() if p in QUICK else pytest.mark.slow) for p in CLAUDE]
+)
 def test_overhead_is_no_more_than_the_first_request_after_the_last_compaction(path: Path, passes: Passes) -> None:
     """The one figure that the floor takes from ctxctl."""
     done = passes.first(path, "10%")
@@ -274,8 +292,11 @@ IN_PLACE = [
 ]
 
 
+APPENDED = [pytest.param(p, id=name(p), marks=() if p in QUICK else pytest.mark.slow) for p in IN_PLACE]
+
+
 @pytest.mark.parametrize("more", [(), ("--keep-history",)], ids=["in-place", "keep-history"])
-@pytest.mark.parametrize("path", IN_PLACE, ids=name)
+@pytest.mark.parametrize("path", APPENDED)
 def test_in_place(path: Path, more: tuple[str, ...], tmp_path: Path) -> None:
     """The file itself becomes a session that may be sent, its original stays beside it, and it does so once."""
     target = tmp_path / path.name
@@ -298,7 +319,7 @@ def test_in_place(path: Path, more: tuple[str, ...], tmp_path: Path) -> None:
     assert target.read_bytes() == written
 
 
-@pytest.mark.parametrize("path", IN_PLACE, ids=name)
+@pytest.mark.parametrize("path", APPENDED)
 def test_history_kept_in_a_new_file(path: Path, tmp_path: Path) -> None:
     (done,) = compacted([(path, "92%")], tmp_path, more=("--keep-history",))
     assert done.code == 0, done.error

@@ -5,14 +5,11 @@ Written from the rules alone; nothing of ctxctl is imported.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from chat_views import SUMMARY, Message, Part, View, view
-
-ID_FORMATS = ("claude-code", "anthropic-messages", "codex", "openai-chat", "openai-chat-message")
+from chat_views import SUMMARY, Message, Part, View, lines_of, view
 
 
 def violations(before: Path, after: Path, format_: str, digest: bytes | None = None) -> list[str]:
@@ -27,6 +24,7 @@ def violations(before: Path, after: Path, format_: str, digest: bytes | None = N
     old, new = view(before, format_, line), view(after, format_, line)
     found += new.problems
     found += [f"V10 dangling parent {p}" for p in sorted(new.dangling - old.dangling)]
+    found += [f"V10 two records of one uuid {u}" for u in sorted(new.clashing - old.clashing)]
     if format_ == "claude-code":
         found += _session(after)
     found += _pairs(new, old, format_)
@@ -54,7 +52,7 @@ def _conversation(before: Path, after: Path) -> tuple[int, list[str]]:
 
 def _session(path: Path) -> list[str]:
     """A session of Claude Code: one id, the name of the file where that is one; the newest leaf is there."""
-    rows = [json.loads(line) for line in path.read_bytes().split(b"\n") if line.strip() and line.startswith(b"{")]
+    rows = [row for _, row in lines_of(path.read_bytes(), [])]
     uuids = {r["uuid"] for r in rows if "uuid" in r}
     found = []
     newest = next((r for r in reversed(rows) if r.get("type") == "last-prompt" and r.get("leafUuid")), None)
@@ -120,8 +118,8 @@ def _contents(new: View) -> Iterator[str]:
 
 
 def _thinking(new: View, old: View, format_: str) -> Iterator[str]:
-    """V5: none is made or altered; the newest answer, and any answer with calls behind the newest prompt, has all of its
-    own."""
+    """V5: none is made or altered; the newest answer, and any answer with calls behind the newest prompt, has all of
+    its own."""
     known = Counter(p.key for m in old.messages for p in m.parts if p.kind == "thinking")
     there = Counter(p.key for m in new.messages for p in m.parts if p.kind == "thinking")
     for key in there - known:

@@ -40,7 +40,7 @@ def compaction_data(item: Compaction) -> dict[str, Any]:
             for step in done.steps
         ],
         "before_tokens": done.before,
-        "after_tokens": item.proved if item.proved is not None else done.after,
+        "after_tokens": item.after,
         "reported_tokens": item.done.live.reported,
         "ratio": done.before / done.after if done.after else None,
         "target": item.goal.tokens,
@@ -52,7 +52,7 @@ def compaction_data(item: Compaction) -> dict[str, Any]:
             "exact": item.done.live.exact,
             "ratio": item.done.live.ratio,
         },
-        "floor": {"tokens": done.floor, "causes": dict(done.causes)},
+        "floor": {"tokens": done.floor, "causes": dict(done.causes), "too_large": list(done.too_large)},
         "kept_turns": len({item.done.live.blocks[n].turn for n in item.done.outcome.live}),
         "evicted": [_evicted(item, drop) for drop in done.evicted],
         "replaced": _replaced(item),
@@ -139,10 +139,11 @@ def _pinned(item: Compaction) -> list[dict[str, Any]]:
 def compaction_report(item: Compaction) -> Report:
     """What a person reads."""
     done, live = item.done.compacted, item.done.live
-    after = item.proved if item.proved is not None else done.after
+    after = item.after
     subtitle = " · ".join(part for part in (live.transcript.format, live.transcript.model, live.transcript.id) if part)
     facts = [Fact("Window", f"{done.before:,} -> {after:,} tokens", _share(done.before, after))]
-    note = "read back from the written file" if item.proved is not None else "as planned" if item.changed else ""
+    proved = item.proved is not None and not item.broken
+    note = "read back from the written file" if proved else "as planned" if item.changed else ""
     facts.append(
         Fact(
             "Target",
@@ -157,6 +158,8 @@ def compaction_report(item: Compaction) -> Report:
         even = done.break_even(*item.rates)
         kept = f"{done.prefix_kept:,} tokens of the cached prefix stay"
         facts.append(Fact("Cache", kept, "" if even is None else f"paid back after {even:,.1f} further calls"))
+    if item.broken:
+        facts.append(Fact("Done", "nothing was written: the contract does not hold", "", "red"))
     if item.retention is not None and item.changed:
         parts = [f"{name} {kept.share:.0%}" for name, kept in item.retention.items() if kept.share is not None]
         parts += [f"{name} {share:.0%}" for name, share in item.kept_facts().items() if share is not None]
@@ -259,7 +262,9 @@ def _findings(item: Compaction) -> list[Finding]:
 
 def _next(item: Compaction) -> list[str]:
     if not item.met:
-        return [f"give a target of at least {item.done.compacted.after:,} tokens, or unpin something"]
+        return [f"give a target of at least {item.after:,} tokens, or unpin something"]
+    if item.broken:
+        return ["pin what the contract demands (--pin), or give a larger target"]
     if item.output is None:
         return [f"ctxctl compact --to {item.goal.tokens} -o FILE {item.path}"] if item.changed else []
     steps = []

@@ -197,7 +197,7 @@ def test_a_pinned_text_survives_the_smallest_target(compact: Any, session: Any, 
     path = session()
     done = compact("--to", "10%", "--pin", "path=part_3", "-o", "out.jsonl", path)
     assert done.code == 0
-    assert [t for t in texts(path) if "value_3_0" in t][0] in texts(folder / "out.jsonl")
+    assert next(t for t in texts(path) if "value_3_0" in t) in texts(folder / "out.jsonl")
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ FAILING = {
     "says nothing": ("cat >/dev/null", "empty"),
     "says blank": ("cat >/dev/null; printf ' \\n\\n'", "empty"),
     "is not there": ("/no/such/summariser", "exit status 127"),
-    "says too much": ("cat; cat /etc/services 2>/dev/null; seq 1 20000", "longer"),
+    "says too much": ("cat; cat /etc/services 2>/dev/null; seq 1 20000", "are allowed"),
     "is killed": ("kill -9 $$", "signal 9"),
 }
 
@@ -82,7 +82,7 @@ def test_a_failure_can_fail_the_command(name: str, compact: Any, session: Any, s
     for way in (("-o", "o.jsonl"), ("--in-place",), ("-o", "-"), ("-o", "o.jsonl", "--json")):
         done = compact(*options, "--llm", command, "--on-llm-failure", "fail", *way, path)
         assert (done.code, done.out) == (5, "")
-        assert "summary" in done.err and said in done.err and "hint: " in done.err
+        assert "summary" in done.err and said in done.err and "--on-llm-failure extractive" in done.err
         if "--json" in way:
             error = json.loads(done.err.strip().splitlines()[-1])["error"]
             assert error["code"] == "summary_failed"
@@ -99,9 +99,7 @@ def test_a_command_that_hangs_is_ended(compact: Any, session: Any, folder: Path,
         os.kill(int(pid.read_text()), 0)
 
 
-def test_after_three_failures_it_is_not_asked_again(
-    compact: Any, session: Any, options: Any, tmp_path: Path
-) -> None:
+def test_after_three_failures_it_is_not_asked_again(compact: Any, session: Any, options: Any, tmp_path: Path) -> None:
     asked = tmp_path / "calls"
     command = f"echo x >> {asked}; exit 1"
     done = compact("--to", "20%", "-s", "tool-results", "--llm", command, "--dry-run", "--json", session(rounds=9))
@@ -112,7 +110,9 @@ def test_after_three_failures_it_is_not_asked_again(
 
 
 def test_the_settings_name_the_command(compact: Any, session: Any, folder: Path, texts: Any) -> None:
-    (folder / ".ctxctl.yaml").write_text("compaction:\n  llm:\n    command: [sh, -c, 'cat >/dev/null; echo By rule.']\n")
+    (folder / ".ctxctl.yaml").write_text(
+        "compaction:\n  llm:\n    command: [sh, -c, 'cat >/dev/null; echo By rule.']\n"
+    )
     assert compact(*STEPS, "-o", "o.jsonl", session()).code == 0
     assert any("By rule." in text for text in texts(folder / "o.jsonl"))
     done = compact(*STEPS, "--llm", "cat >/dev/null; echo By hand.", "-o", "p.jsonl", folder / "s.jsonl")

@@ -1,0 +1,98 @@
+"""What `ctxctl compact` says and prints of what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ctxctl.cli.io import Streams, say
+
+if TYPE_CHECKING:
+    from ctxctl.cli.batch import Done
+    from ctxctl.cli.compacting import Asked
+    from ctxctl.manager.result import Compaction
+
+
+def show(
+    asked: Asked,
+    settings: Any,
+    streams: Streams,
+    done: Sequence[Done[Compaction]],
+    skipped: Sequence[tuple[str, str]],
+    *,
+    single: bool,
+) -> None:
+    """Failures and warnings on stderr; the report, or the JSON, on stdout unless a transcript went there."""
+    from ctxctl.reports.build.compaction import compaction_report
+
+    found = [d.value for d in done if d.value is not None]
+    for item in found:
+        _tell(item, streams, aloud=asked.as_json or str(asked.output) == "-")
+    if asked.as_json:
+        _print_json(asked, settings, streams, done, skipped, single=single)
+    elif str(asked.output) == "-":
+        for item in (c for c in found if c.met and not c.broken):
+            streams.note(f"{item.path}: {item.done.compacted.before:,} -> {item.after:,} tokens")
+    else:
+        streams.payload(streams.text([compaction_report(item) for item in found]))
+
+
+def _tell(item: Compaction, streams: Streams, *, aloud: bool) -> None:
+    """aloud: warnings of the contract too, which the text report has anyway."""
+    if not item.met:
+        causes = ", ".join(f"{cause} {tokens:,}" for cause, tokens in item.done.compacted.causes[:4])
+        say(
+            f"failed: {item.path}: the target of {item.goal.tokens:,} tokens can't be met: "
+            f"{item.after:,} stay ({causes}); nothing was written"
+        )
+        for said in item.done.compacted.too_large[:4]:
+            say(f"note: {item.path}: {said}, and may not leave now")
+    for step in item.done.compacted.steps:
+        if step.fallback is not None:
+            say(f"warning: {item.path}: {step.strategy} used the extractive summary: {step.fallback}")
+    for outcome in item.contract:
+        if not outcome.ok and outcome.required:
+            say(f"failed: {item.path}: {outcome.kind} {outcome.name!r}: {outcome.detail}; nothing was written")
+        elif not outcome.ok and aloud:
+            streams.note(f"warning: {item.path}: {outcome.kind} {outcome.name!r}: {outcome.detail}")
+
+
+def _print_json(
+    asked: Asked,
+    settings: Any,
+    streams: Streams,
+    done: Sequence[Done[Compaction]],
+    skipped: Iterable[tuple[str, str]],
+    *,
+    single: bool,
+) -> None:
+    from ctxctl.reports.build.compaction import compaction_data, settings_data
+    from ctxctl.reports.build.failure import failed_data
+    from ctxctl.reports.json import envelope, pieces
+
+    found = [d.value for d in done if d.value is not None]
+    decided = settings_data(
+        settings,
+        to=asked.to,
+        strategies=asked.strategies,
+        keep_turns=asked.keep_turns,
+        evict=asked.evict,
+        redact=asked.redact,
+        keep_history=asked.keep_history,
+        llm=asked.llm,
+    )
+    if single:
+        streams.payload(pieces(envelope("compact", decided, compaction_data(found[0]))))
+        return
+    files = [
+        {"path": d.path, "result": compaction_data(d.value)} if d.value is not None else failed_data(d.path, d.error)
+        for d in done
+    ]
+    total = {
+        "files": len(done),
+        "failed": len(done) - len(found),
+        "before_tokens": sum(c.done.compacted.before for c in found),
+        "after_tokens": sum(c.after for c in found),
+    }
+    result = {"files": files, "skipped": [{"path": p, "reason": r} for p, r in skipped], "total": total}
+    streams.payload(pieces(envelope("compact", decided, result)))
