@@ -39,6 +39,8 @@ def show(
 
 def _tell(item: Compaction, streams: Streams, *, aloud: bool) -> None:
     """aloud: warnings of the contract too, which the text report has anyway."""
+    from ctxctl.manager.compactor import LAST_RESORT
+
     if not item.met:
         causes = ", ".join(f"{cause} {tokens:,}" for cause, tokens in item.done.compacted.causes[:4])
         say(
@@ -50,6 +52,11 @@ def _tell(item: Compaction, streams: Streams, *, aloud: bool) -> None:
     for step in item.done.compacted.steps:
         if step.fallback is not None:
             say(f"warning: {item.path}: {step.strategy} used the extractive summary: {step.fallback}")
+        if step.strategy == LAST_RESORT:
+            say(
+                f"warning: {item.path}: {step.units} results that no call has answered yet were shortened: "
+                "the target can't be met otherwise"
+            )
     for outcome in item.contract:
         if not outcome.ok and outcome.required:
             say(f"failed: {item.path}: {outcome.kind} {outcome.name!r}: {outcome.detail}; nothing was written")
@@ -71,15 +78,17 @@ def _print_json(
     from ctxctl.reports.json import envelope, pieces
 
     found = [d.value for d in done if d.value is not None]
-    decided = settings_data(
-        settings,
-        to=asked.to,
-        strategies=asked.strategies,
-        keep_turns=asked.keep_turns,
-        evict=asked.evict,
-        redact=asked.redact,
-        keep_history=asked.keep_history,
-        llm=asked.llm,
+    decided = _safe(
+        settings_data(
+            settings,
+            to=asked.to,
+            strategies=asked.strategies,
+            keep_turns=asked.keep_turns,
+            evict=asked.evict,
+            redact=asked.redact,
+            keep_history=asked.keep_history,
+            llm=asked.llm,
+        )
     )
     if single:
         streams.payload(pieces(envelope("compact", decided, compaction_data(found[0]))))
@@ -96,3 +105,22 @@ def _print_json(
     }
     result = {"files": files, "skipped": [{"path": p, "reason": r} for p, r in skipped], "total": total}
     streams.payload(pieces(envelope("compact", decided, result)))
+
+
+def _safe(settings: Any) -> Any:
+    """Settings as JSON takes them, without credentials: the command that asks a model may hold a key."""
+    import orjson
+
+    from ctxctl.reports.json import dumps
+
+    return _cleaned(orjson.loads(dumps(settings)))
+
+
+def _cleaned(value: Any) -> Any:
+    from ctxctl.guard.sanitize import sanitize
+
+    if isinstance(value, dict):
+        return {key: _cleaned(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_cleaned(item) for item in value]
+    return sanitize(value, tool_output=False).text if isinstance(value, str) else value

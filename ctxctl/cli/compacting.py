@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
+import sys
 import time
 import uuid
 from dataclasses import asdict, dataclass, replace
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 MOST_TRIES = 4
 """How often a target is lowered because the written file holds a few tokens more than planned."""
+SLACK = 4
+"""Tokens by which each further try goes lower than the last one was too high."""
 GROWING = 0.25
 FRESH = 2.0
 """A file that was written to in the last seconds is watched for so long, whether it grows."""
@@ -53,6 +57,7 @@ class Asked:
     llm_model: str | None
     on_llm_failure: str | None
     redact: bool
+    notes: bool
     emit: bool
     window: str | None
     from_: str | None
@@ -82,8 +87,9 @@ def run(asked: Asked) -> int:
         streams.payload(dumps(block, indent=True))
         return ExitCode.OK
     inputs = resolve(asked.paths, streams.note)
-    if not inputs.single and not (asked.dry_run or asked.in_place):
-        raise UsageError("several transcripts need --in-place or --dry-run", hint="or give one PATH with -o FILE")
+    folder = asked.output is not None and asked.output.is_dir()
+    if not inputs.single and not (asked.dry_run or asked.in_place or folder):
+        raise UsageError("several transcripts need --in-place, --dry-run or -o FOLDER", hint="or give one PATH")
     return _Run(asked, streams, settings, model_table(loaded)).go(inputs)
 
 
@@ -122,7 +128,9 @@ def _settings(settings: Any, asked: Asked) -> Any:
             rules.append(Rule(**given))
         except ValueError as error:
             raise UsageError(f"--pin {text!r}: {error}") from None
-    eviction = replace(settings.eviction, pin=(*settings.eviction.pin, *rules))
+    # what the contract names by its id may not leave either
+    named = [Rule(block=artifact.id) for artifact in settings.contract.artifacts if artifact.id is not None]
+    eviction = replace(settings.eviction, pin=(*settings.eviction.pin, *named, *rules))
     compaction = settings.compaction
     if asked.llm_model is not None:
         endpoint = asked.llm_endpoint or compaction.llm.endpoint
@@ -163,6 +171,7 @@ class _Run:
 
     def __init__(self, asked: Asked, streams: Streams, settings: Any, table: Any) -> None:
         self.asked, self.streams, self.settings, self.table = asked, streams, settings, table
+        self.rules = asked.pins
 
     def go(self, inputs: Inputs) -> int:
         from ctxctl.cli.batch import each, failed_status, tell_skipped
@@ -198,7 +207,11 @@ class _Run:
             return
         if time.time() - before.st_mtime < FRESH:
             time.sleep(GROWING)
-            if os.stat(path).st_size != before.st_size:
+            try:
+                now = os.stat(path).st_size
+            except OSError:
+                return  # reading says what is wrong with it
+            if now != before.st_size:
                 raise InputError("it is growing: its agent is still running", path=path, hint=hint)
 
     def _compact(self, path: str, store: Any) -> Compaction:
@@ -222,6 +235,7 @@ class _Run:
                 progress=progress,
             )
         self._tell_damage(live, path)
+        self._tell_pins(live, path)
         size = self._size(live)
         target = None if asked.to is None else target_of(asked.to, size, live.window.tokens)
         goal = goal_of(
@@ -239,6 +253,9 @@ class _Run:
         if not asked.redact:
             self.streams.note("warning: --no-redact: credentials may stand in what is written new")
         helper = self._helper(live, cleaner)
+        if helper is not None and sys.stderr is not None and sys.stderr.isatty():
+            limit = settings.compaction.llm.timeout
+            self.streams.note(f"note: a model writes the summaries; each call may take up to {limit:g} s")
         worker = SessionCompactor(
             live,
             facts,
@@ -246,26 +263,48 @@ class _Run:
             settings.eviction,
             cleaner=cleaner,
             helper=helper,
-            recall=f"ctxctl recall {place.name}" if place is not None and asked.recall else "",
+            recall=f"ctxctl recall {shlex.quote(os.path.abspath(place))}" if place is not None and asked.recall else "",
         )
         done = worker.run(goal)
         result = Compaction(path, done, goal, dict(cleaner.counts), helper, settings, self._rates(live))
+        result = replace(result, command=self._command(path, goal.tokens))
         if not done.compacted.met or asked.dry_run:
             return result.measured()
         if not done.outcome or done.compacted.freed <= 0:
             return self._unchanged(result, place, store, path)
         if target is None and not result.pays(settings.compaction.expected_turns, settings.pressure_thresholds.red):
             return self._unchanged(replace(result, declined=True), place, store, path)
-        for _ in range(MOST_TRIES):
+        for attempt in range(1, MOST_TRIES + 1):
             written = self._write(result, place, store, path)
             if isinstance(written, Compaction):
                 return written
             cleaner.counts.update(dict.fromkeys(cleaner.counts, 0))
-            done = worker.run(lowered(goal, written + goal.tokens - done.goal.tokens))
+            # below what was planned, which may itself lie below what was asked for
+            wanted = min(done.goal.tokens, done.compacted.after) - written - attempt * SLACK
+            done = worker.run(lowered(goal, goal.tokens - wanted))
             result = Compaction(path, done, goal, dict(cleaner.counts), helper, settings, self._rates(live))
             if not done.compacted.met:
                 return result.measured()
         raise InputError("the written transcript stays above the target", path=path, hint="please report this")
+
+    def _command(self, path: str, tokens: int) -> str:
+        """What to type for the same compaction, written to a file."""
+        asked = self.asked
+        words = ["ctxctl", "compact", "--to", asked.to or str(tokens)]
+        words += [word for name in asked.strategies for word in ("--strategy", name)]
+        words += ["--keep-turns", str(asked.keep_turns)] if asked.keep_turns else []
+        words += [word for rule in asked.pins for word in ("--pin", rule)]
+        for option, value in (
+            ("--window", asked.window),
+            ("--from", asked.from_),
+            ("--config", asked.config),
+            ("--llm", asked.llm),
+            ("--llm-endpoint", asked.llm_endpoint),
+            ("--llm-model", asked.llm_model),
+        ):
+            words += [option, str(value)] if value is not None else []
+        words += ["--no-evict"] if not asked.evict else []
+        return f"{shlex.join(words)} -o FILE {shlex.quote(path)}"
 
     def _size(self, live: LiveWindow) -> int:
         from ctxctl.model.limits import DEFAULT_WINDOW
@@ -335,11 +374,17 @@ class _Run:
         """Nothing to do: a named output gets the same bytes, so that what reads it goes on."""
         if self.asked.in_place:
             return result.measured()
+        if place is not None and self.asked.output is not None and self.asked.output.is_dir():
+            place = self.asked.output / Path(path).name  # it is the same session, and keeps its name
+            if place.exists() and not self.asked.force:
+                raise UsageError(f"{place} exists", hint="--force replaces it")
         lines = (store.get(n) for n in range(1, len(store) + 1))
         if place is None:
             self.streams.payload(lines)
             return result.measured()
         with drafted(place, lines, path) as (draft, _):
+            if store.changed and not self.asked.force:
+                raise InputError("it changed while it was read: its agent is still running", path=path)
             put(draft, place, force=self.asked.force)
         return replace(result.measured(), output=str(place), written=(str(place),))
 
@@ -348,6 +393,16 @@ class _Run:
         from ctxctl.cli.delivery import Delivery
 
         return Delivery(self.asked, self.streams, self.settings).write(result, place, store, path)
+
+    def _tell_pins(self, live: LiveWindow, path: str) -> None:
+        """A pin that keeps nothing is most likely misspelt."""
+        from ctxctl.eviction.pins import Matcher
+
+        rules = self.settings.eviction.pin
+        own = rules[len(rules) - len(self.rules) :]
+        for text, rule in zip(self.rules, own, strict=True):
+            if not any(Matcher(rule).fits(block) for block in live.window.blocks):
+                self.streams.note(f"warning: {path}: --pin {text} fits nothing that is in the window")
 
     def _tell_damage(self, live: LiveWindow, path: str) -> None:
         for item in live.transcript.diagnostics:

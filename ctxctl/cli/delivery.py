@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -19,6 +19,10 @@ from ctxctl.model.text import NO_RESULT, clean, is_summary
 if TYPE_CHECKING:
     from ctxctl.cli.compacting import Asked
     from ctxctl.manager.result import Compaction
+
+
+CLOSE = 1.1
+"""By how much the file's own measure of itself may exceed the counter that was used, to be heeded."""
 
 
 class NotProvedError(CtxctlError):
@@ -49,15 +53,19 @@ class Delivery:
             result = replace(result, contract=contract, counts=dict(result.counts))
             if any(not o.ok and o.required for o in contract):
                 return replace(result.measured(), written=tuple(self._record(result, None)))
-            if store.changed and not self.asked.force:
-                raise InputError(
-                    "it changed while it was read: its agent is still running",
-                    path=path,
-                    hint="wait until the agent has stopped, or --force takes what was read",
-                )
+            self._still(store, path)
             if place is None:
                 return self._to_stdout(result.measured(), file)
             return self._place(result.measured(), place, file, digest, store, path)
+
+    def _still(self, store: Any, path: str) -> None:
+        """Refuse a file that is no longer what was read."""
+        if store.changed and not self.asked.force:
+            raise InputError(
+                "it changed while it was read: its agent is still running; nothing was replaced",
+                path=path,
+                hint="wait until the agent has stopped, or --force takes what was read",
+            )
 
     def _draft(self, result: Compaction, place: Path | None, store: Any) -> Any:
         from ctxctl.formats.draft import Draft
@@ -66,17 +74,18 @@ class Delivery:
         stamp = self.now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         history = self.asked.keep_history
         in_place = self.asked.in_place
+        own = live.transcript.id if in_place else None
         return Draft(
             live.transcript,
             store,
             live.blocks,
             result.done.outcome,
-            _id_of(place) or str(uuid.uuid4()),
+            own or _id_of(place) or str(uuid.uuid4()),
             stamp,
             done.before,
             done.after,
             live.ratio,
-            in_place,
+            in_place and history,
             history,
         )
 
@@ -89,10 +98,8 @@ class Delivery:
         if live.transcript.conversations:
             line = next(c.line for c in live.transcript.conversations if c.first <= live.numbers[0] < c.last)
         again = read_again(str(file), live, line)
-        planned = result.expected()
-        stand_in = ("tool_result", NO_RESULT)  # a writer may answer a call that never was
-        wanted = [_read_as(k, clean(text)) for k, text in planned if (k, text) != stand_in and not _blank(k, text)]
-        read = [_read_as(k, text) for k, text in again.texts if (k, text) != stand_in and not _blank(k, text)]
+        wanted = _comparable([(k, clean(text), id_) for k, text, id_ in result.expected(draft.renamed)])
+        read = _comparable(again.blocks)
         if read != wanted:
             raise NotProvedError(
                 "what was written does not read back as planned; nothing was changed",
@@ -100,10 +107,11 @@ class Delivery:
                 hint="this is a bug of ctxctl: please report it with the first lines of the file",
             )
         tokens = again.tokens + live.window.overhead + live.window.hidden
-        # the file's own reader must find the target met too, else a second pass would compact it once more
-        most = max(tokens, again.fresh)
-        if most > result.goal.tokens:  # what was planned may lie well below its goal, and has to be lowered itself
-            return most - result.goal.tokens + max(0, result.done.goal.tokens - tokens)
+        # the file's own reader should find the target met too, else a second pass compacts it once more; where it
+        # measures by another calibration the counter used decides
+        most = max(tokens, again.fresh if again.fresh <= tokens * CLOSE else 0)
+        if most > result.goal.tokens:
+            return most - result.goal.tokens
         return replace(result, proved=tokens)
 
     def _contract(self, result: Compaction, file: Path) -> Any:
@@ -129,11 +137,14 @@ class Delivery:
                 kept = stack.enter_context(RecallStore(at, mode_of=path if path != "-" else None))
                 written.append(str(at))
                 self._keep(kept, result, store, path)
-            written += self._note(result)
             if self.asked.in_place:
                 backup = back_up(place)
+                stack.callback(_unless_put, backup, file)
                 written.append(str(backup))
+            self._still(store, path)
+            written += self._note(result)
             recall_id = kept.commit(str(place), digest) if kept is not None else None
+            self._still(store, path)  # between this look and the rename lie microseconds
             put(file, place, force=self.asked.force or self.asked.in_place)
         written += self._record(result, recall_id)
         return replace(
@@ -175,8 +186,12 @@ class Delivery:
                 )
 
     def _note(self, result: Compaction) -> list[str]:
-        """Notes that a step wants kept are written before anything is replaced (requirement C3)."""
+        """Notes that a step wants kept, or that were asked for, are written before anything is replaced (requirement C3)."""
         entries = [entry for step in result.done.compacted.steps for entry in step.edits.entries]
+        if self.asked.notes:
+            from ctxctl.compaction.notes import entries_of
+
+            entries += [entry for entry in entries_of(result.done.facts) if entry not in entries]
         if not entries:
             return []
         from ctxctl.state.notes import append_notes
@@ -249,10 +264,30 @@ def _blank(kind: str, text: str) -> bool:
     return kind in ("system", "user_message", "assistant", "memory_injection") and not text.strip()
 
 
-def _read_as(kind: str, text: str) -> tuple[str, str]:
-    """A block as a reader may tell it: what is marked as a summary is one in some places, whoever wrote its message."""
-    marked = kind in ("user_message", "memory_injection", "assistant") and is_summary(text)
-    return ("summary" if marked else kind, text)
+def _comparable(blocks: Sequence[tuple[str, str, str | None]]) -> list[tuple[str, str, int]]:
+    """Kind and text of blocks, and which call each result answers, by the order of the calls: ids may be made unique.
+    Without what a writer adds (a stand-in for a result that never was) or leaves out (blank text)."""
+    calls: dict[str, int] = {}
+    found: list[tuple[str, str, int]] = []
+    order = 0
+    for kind, text, id_ in blocks:
+        if (kind, text) == ("tool_result", NO_RESULT) or _blank(kind, text):
+            continue
+        # what is marked as a summary is one in some places, whoever wrote its message
+        marked = kind in ("user_message", "memory_injection", "assistant") and is_summary(text)
+        if kind == "tool_call":
+            order += 1
+            if id_ is not None:
+                calls[id_] = order
+        answers = calls.get(id_, -1) if id_ is not None and kind != "tool_call" else -1
+        found.append(("summary" if marked else kind, text, answers))
+    return found
+
+
+def _unless_put(backup: Path, file: Path) -> None:
+    """A backup is of no use where what was to replace its original never took its place."""
+    if file.exists():
+        backup.unlink(missing_ok=True)
 
 
 def _reasons(result: Compaction) -> dict[int, str]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import errno
-import gzip
 import hashlib
 import os
 import shutil
 import stat
 import tempfile
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -48,11 +48,15 @@ def drafted(target: Path, pieces: Iterable[bytes], source: str) -> Iterator[tupl
 
 def _packed(target: Path, pieces: Iterable[bytes]) -> Iterator[bytes]:
     if target.suffix == ".gz":
-        yield gzip.compress(b"".join(pieces), mtime=0)
+        packer = zlib.compressobj(wbits=31)
+        yield from (packer.compress(piece) for piece in pieces)
+        yield packer.flush()
     elif target.suffix == ".zst":
         import zstandard
 
-        yield zstandard.ZstdCompressor().compress(b"".join(pieces))
+        chunks = zstandard.ZstdCompressor().compressobj()
+        yield from (chunks.compress(piece) for piece in pieces)
+        yield chunks.flush()
     else:
         yield from pieces
 
@@ -68,9 +72,22 @@ def put(draft: Path, target: Path, *, force: bool) -> None:
             except FileExistsError:
                 raise UsageError(f"{target} exists", hint="--force replaces it") from None
             except OSError:  # a file system without hard links
+                if target.exists():
+                    raise UsageError(f"{target} exists", hint="--force replaces it") from None
                 os.replace(draft, target)
+        _settle(target.parent)
     except OSError as error:
         raise InputError(f"can't be written: {error.strerror or error}", path=str(target)) from None
+
+
+def _settle(folder: Path) -> None:
+    """The new name of a file outlives a crash, where the file system lets a folder be synced."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def back_up(path: Path) -> Path:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
+from ctxctl.compaction.clean import keyless
 from ctxctl.compaction.options import CompactionOptions
+from ctxctl.model.block import Block
 from ctxctl.model.edits import Edits
 from ctxctl.model.summary import SessionSummary
 from ctxctl.model.window import Window
@@ -34,7 +36,8 @@ class Scene:
     size: tokens of the model's window. count: tokens of a text of some kind. facts: what the session so far says of its
     task, for the typed summary. helper: a model, None without one. clean: the sanitizer, for texts that must fit a
     size. frame: tokens of a message's frame; framed: blocks that carry that of theirs. recall: how what is replaced can
-    be brought back, as a command for people, empty when it can't. utilization: before the cascade began.
+    be brought back, as a command for people, empty when it can't. utilization: before the cascade began. keyless: what
+    `told` returned.
     """
 
     window: Window
@@ -49,6 +52,7 @@ class Scene:
     framed: Container[int] = frozenset()
     recall: str = ""
     utilization: float = 0.0
+    keyless: dict[int, Block] = field(default_factory=dict)
 
     @property
     def over(self) -> int:
@@ -66,6 +70,18 @@ class Scene:
         """A block's own text, whatever stands for it in the window."""
         return self.window.block(number).text
 
+    def told(self, number: int) -> Block:
+        """A block as parts of it may be told: without credentials that single lines would not show."""
+        block = self.keyless.get(number)
+        if block is None:
+            block = self.keyless[number] = keyless(self.window.block(number), self.clean)
+        return block
+
+
+def own_target(names: Sequence[str], size: int) -> int | None:
+    """The default target of a single strategy, None for several of them and where it has none."""
+    return STRATEGIES.get(names[0]).default_target(size) if len(names) == 1 else None
+
 
 class Strategy:
     """Decides what is replaced, by what. One object serves one run or one live session.
@@ -79,7 +95,14 @@ class Strategy:
 
     name: ClassVar[str] = ""
     group: ClassVar[str] = "strategy"
-    """`strategy`, or `control` (to hold others against)."""
+    """`strategy`, `control` (to hold others against), or `last resort`: it alone may shorten results that no call has
+    answered yet, once nothing else helps."""
+
+    @classmethod
+    def default_target(cls, size: int) -> int | None:
+        """Tokens above which it acts, down to as many, where no target is given and it runs alone; None where those are
+        the ones of the settings. size: tokens of the model's window."""
+        return None
 
     def plan(self, scene: Scene) -> Edits:
         """The edits that bring the window towards the target; empty when there is nothing to do."""

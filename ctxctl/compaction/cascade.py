@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from ctxctl.compaction.base import STRATEGIES, Scene, Strategy
 from ctxctl.compaction.options import CompactionOptions
 from ctxctl.model.edits import SUMMARY, Edits, Note, Replace
+from ctxctl.model.text import MARK, marked
 from ctxctl.model.window import Window
 
 
@@ -32,7 +33,10 @@ def allowed_steps(options: CompactionOptions, utilization: float) -> list[str]:
 
 class Cascade:
     """Carries out steps on a window. clean: what every new text passes; keep_notes: takes what a step wants noted
-    before it changes anything. One object serves one run, or one live session."""
+    before it changes anything. One object serves one run, or one live session.
+
+    Strategies mark with the default mark; another one that the settings name takes its place here, in what they write
+    and in what they measure."""
 
     def __init__(
         self,
@@ -49,6 +53,8 @@ class Cascade:
         """Run steps until the window holds no more than the target; those that changed something. minimum: tokens that
         a step must free, so that the cached prefix is not broken for little."""
         steps: list[Step] = []
+        if self.options.mark != MARK:
+            scene = replace(scene, count=self._as_marked(scene.count))
         for name in names:
             if scene.over <= 0:
                 break
@@ -75,6 +81,10 @@ class Cascade:
         reason = _reason(scene, missing)
         return Step(name, before, window.tokens, len(units), edits, reason)
 
+    def _as_marked(self, count: Callable[[str, str], int]) -> Callable[[str, str], int]:
+        mark = self.options.mark
+        return lambda text, kind: count(marked(text, mark), kind)
+
     def _cleaned(self, edits: Edits, scene: Scene) -> Edits:
         changes: list[Replace] = []
         for change in edits.replaces:
@@ -83,6 +93,8 @@ class Cascade:
                 if text != change.text:
                     tokens = scene.measure(change.block, text, summary=change.kind == SUMMARY)
                     change = change._replace(text=text, tokens=tokens)
+                if (text := marked(text, self.options.mark)) != change.text:
+                    change = change._replace(text=text)
             changes.append(change)
         entries = tuple(Note(note.type, self._clean(note.text)) for note in edits.entries)
         return replace(edits, replaces=tuple(changes), entries=entries)

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from ctxctl.compaction.base import STRATEGIES, Scene, Strategy
 from ctxctl.compaction.boundary import held_tokens, recent
+from ctxctl.compaction.carried import marks_off, said_before, sources_before
 from ctxctl.compaction.coverage import Source, chosen_lines
 from ctxctl.compaction.digest import fit
 from ctxctl.compaction.replacing import LEAST_SUMMARY, old_units, replacing, summary_room
+from ctxctl.facts import layout
 from ctxctl.facts.condense import first_line
+from ctxctl.facts.shrunk import left_of
 from ctxctl.facts.summary import render
 from ctxctl.facts.todos import folded
+from ctxctl.model.block import Block
 from ctxctl.model.edits import Edits
 from ctxctl.model.summary import SessionSummary
-from ctxctl.model.text import SUMMARIES
 from ctxctl.model.window import Window
 from ctxctl.trace.retention import said
 
-FACTS_SHARE, TALK_SHARE = 0.4, 0.2
-"""Parts of a summary that the facts may take, and of the rest, how the agent's answers began."""
-TOLD, SAID, FOUND = "## What happened", "## What was said", "## Lines that may be needed again"
+FACTS_SHARE, MUST_SHARE, TALK_SHARE = 0.4, 0.9, 0.2
+"""Parts of a summary that the facts may take, that those take which must be kept, and of the rest, how the agent's
+answers began."""
+LARGEST_PART = 0.6
+"""A summary has at most so much of what it replaces."""
+TOLD, SAID, FOUND = (f"## {title}" for title in layout.TALES)
 SHORTEST_SAID = 20
 """Characters of an answer's first line that says something."""
 
@@ -51,23 +57,20 @@ class Conversation(Strategy):
         protected = window.protected()
         kept = sum(window.resident[u] for g in tail for u in g.units if u not in protected)
         free = scene.target - held - kept - scene.frame
-        most = max(min(int(scene.target * shares.summary_share), free), min(LEAST_SUMMARY, free))
+        replaced = sum(window.entries[b].tokens for u in leaving for b in window.present(u))
+        most = max(min(int(scene.target * shares.summary_share), free), LEAST_SUMMARY)
+        most = min(most, int(replaced * LARGEST_PART))  # a summary of little is less
         return replacing(scene, leaving, self._summary(scene, leaving, most), self.name)
 
     def _summary(self, scene: Scene, leaving: set[int], most: int) -> str:
         def count(text: str) -> int:
             return scene.count(text, "summary")
 
-        facts = scene.clean(self._facts(scene, most, count))
+        facts = scene.clean(facts_within(scene, leaving, most, count))
         left = most - count(facts) - 4
-        told = self._told(scene, leaving, left) if left > LEAST_SUMMARY // 4 else ""
+        told = marks_off(self._told(scene, leaving, left)) if left > LEAST_SUMMARY // 4 else ""
         text = f"{facts}\n{told}" if told else facts
         return text if count(text) <= most else facts
-
-    def _facts(self, scene: Scene, most: int, count: Callable[[str], int]) -> str:
-        room = max(int(most * FACTS_SHARE), min(most, LEAST_SUMMARY))
-        facts = untold(scene.facts(), scene.window)
-        return render(facts, count, room, recall=scene.recall, omit_goal=has_task(scene.window))
 
     def _told(self, scene: Scene, leaving: set[int], most: int) -> str:
         """What was said and found in the old part: by the model, else lines of it, the newest first to stay."""
@@ -91,9 +94,10 @@ class Conversation(Strategy):
     def _talk(self, scene: Scene, numbers: Sequence[int], most: int) -> str:
         """How each answer began, the newest first to stay: what the agent concluded and went on to."""
         window = scene.window
-        answers = (window.block(b).text for b in numbers if window.block(b).kind == "assistant")
-        texts = (first_line(scene.clean(unmarked(text))) for text in answers)
-        lines = [f"- {text}" for text in texts if len(text) >= SHORTEST_SAID]
+        answers = (own_words(window.block(b)) for b in numbers if window.block(b).kind == "assistant")
+        texts = (first_line(scene.clean(text)) for text in answers)
+        lines = said_before(window, numbers) + [f"- {text}" for text in texts if len(text) >= SHORTEST_SAID]
+        lines = list(dict.fromkeys(lines))
 
         def count(text: str) -> int:
             return scene.count(text, "summary")
@@ -111,12 +115,15 @@ class Conversation(Strategy):
         sources = [
             Source(
                 b,
-                scene.clean(unmarked(said(window.block(b)))),
+                scene.clean(own_words(window.block(b))),
                 (window.turn - window.block(b).turn) / max(oldest, 1),
             )
             for b in spoken
         ]
         heads = {b: f"- turn {window.block(b).turn}, {_name(window, b)}:" for b in spoken}
+        before, named = sources_before(window, numbers)
+        sources = [*before, *sources]
+        heads |= named
 
         def count(text: str) -> int:
             return scene.count(text, "summary")
@@ -124,7 +131,7 @@ class Conversation(Strategy):
         left = most
         for _ in range(3):
             chosen = chosen_lines(sources, left, count, staying)
-            text = "\n".join(line for b in spoken if b in chosen for line in (heads[b], *chosen[b]))
+            text = "\n".join(line for b in (*named, *spoken) if b in chosen for line in (heads[b], *chosen[b]))
             if count(text) <= most:
                 return text
             left -= count(text) - most + 4
@@ -136,15 +143,49 @@ def _name(window: Window, number: int) -> str:
     return " ".join(part for part in (block.tool_name or block.kind.replace("_", " "), block.target) if part)
 
 
-def unmarked(text: str) -> str:
-    """A text without the mark of what it shrank to before: summaries do not nest (requirement C9)."""
-    mark = next((mark for mark in SUMMARIES if text.startswith(mark)), "")
-    return text.removeprefix(mark).lstrip() if mark else text
+def own_words(block: Block) -> str:
+    """The text of a block, without what was put around it when it shrank: summaries do not nest (requirement C9)."""
+    left = left_of(block)
+    return said(block) if left is None else left
 
 
 def has_task(window: Window) -> bool:
     """Whether the message that states the task stands in the window as it is."""
     return any(window.units[u].pinned == "task" for u in window.fixed)
+
+
+def covered(scene: Scene, leaving: Iterable[int]) -> tuple[int, int]:
+    """First and last turn of what leaves, as the session counts them: a file that was written after a compaction counts
+    anew."""
+    window, (first, last) = scene.window, scene.facts().turns
+    newest = max((window.block(b).turn for b in window.entries), default=0)
+    turns = [window.block(b).turn + max(0, last - newest) for u in leaving for b in window.present(u)]
+    return (min((first or 1, *turns)), max(turns, default=last))
+
+
+def facts_within(scene: Scene, leaving: Iterable[int], most: int, count: Callable[[str], int]) -> str:
+    """The session's facts as the first part of a summary of so many tokens, the rest of which tells what happened."""
+    facts = replace(untold(scene.facts(), scene.window), turns=covered(scene, leaving))
+    stays = has_task(scene.window)
+    must = render(essential(facts), count, int(most * MUST_SHARE), recall=scene.recall, omit_goal=stays)
+    room = max(int(most * FACTS_SHARE), count(must), min(most, LEAST_SUMMARY))
+    return render(facts, count, room, recall=scene.recall, omit_goal=stays)
+
+
+def essential(facts: SessionSummary) -> SessionSummary:
+    """The facts that must be kept (requirement C2): no file that was only read, no earlier request, nothing that passed
+    or that someone else summed up."""
+    return replace(
+        facts,
+        files=tuple(file for file in facts.files if file.role == "modified"),
+        tests=tuple(run for run in facts.tests if run.outcome != "passed"),
+        requests=(),
+        earlier=(),
+        errors=(),
+        learnings=(),
+        dead_ends=(),
+        left_out=(),
+    )
 
 
 def untold(facts: SessionSummary, window: Window) -> SessionSummary:

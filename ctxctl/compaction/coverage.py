@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from math import fsum, log1p
 
+from ctxctl.model.text import shortened, through
 from ctxctl.trace.atoms import PRECISION, kind_of, words
 
 NUMBERED = re.compile(r"^[ \t]*[0-9]{1,6}(?:\t|\u2192|[:|-])[ \t]*")
@@ -44,10 +45,11 @@ def chosen_lines(
     count: Callable[[str], int],
     covered: Sequence[str] = (),
     caps: Mapping[int, int] | None = None,
+    clean: Callable[[str], str] = str,
 ) -> dict[int, list[str]]:
     """The lines to keep of each text, in their order, together no more than so many tokens. covered: texts that stay
     anyway, the newest last, whose names need not be kept again. caps: of each text by its number at most so many
-    characters."""
+    characters. clean: takes out what must not be written, before a line is cut within a word."""
     known: set[str] = set()
     left = SCANNED
     for text in reversed(covered):
@@ -55,7 +57,7 @@ def chosen_lines(
         left -= len(text)
         if left < 0:
             break
-    lines = _candidates(sources)
+    lines, rough = _candidates(sources)
     df: Counter[str] = Counter()
     per_source: dict[int, set[str]] = {}
     atoms: list[tuple[str, ...]] = []
@@ -86,6 +88,9 @@ def chosen_lines(
         if -worth > now + 1e-12:
             heappush(heap, (-now, at))
             continue
+        if at in rough:
+            source, position, _ = lines[at]
+            lines[at] = source, position, clean(rough.pop(at))[:LONGEST]
         line = lines[at][2]
         number = sources[lines[at][0]].number
         if line in said or spent + cost[at] > budget or (caps is not None and room[number] <= len(line)):
@@ -99,10 +104,12 @@ def chosen_lines(
     return _fitted(lines, kept, most, count, sources)
 
 
-def _candidates(sources: Sequence[Source]) -> list[tuple[int, int, str]]:
+def _candidates(sources: Sequence[Source]) -> tuple[list[tuple[int, int, str]], dict[int, str]]:
     """(source, position, line) of all lines that may be kept; of what is beyond the newest million characters only
-    the first line of each text."""
+    the first line of each text. Long lines are cut between words; those that can't be, whole as far as the word goes in
+    which they are cut, by their number among the lines."""
     found: list[tuple[int, int, str]] = []
+    rough: dict[tuple[int, int], str] = {}
     left = SCANNED
     for s in range(len(sources) - 1, -1, -1):
         text = sources[s].text
@@ -110,11 +117,17 @@ def _candidates(sources: Sequence[Source]) -> list[tuple[int, int, str]]:
         for position, line in enumerate(text.split("\n")):
             stripped = line.strip()
             if len(stripped) >= SHORTEST and len(NUMBERED.sub("", stripped)) >= SHORTEST:
-                found.append((s, position, stripped[:LONGEST]))
+                if len(stripped) > LONGEST:
+                    kept = shortened(stripped, LONGEST)
+                    if len(kept) < LONGEST // 2:
+                        rough[s, position] = through(stripped, LONGEST)
+                        kept = stripped[:LONGEST]
+                    stripped = kept
+                found.append((s, position, stripped))
                 if left < 0:
                     break
     found.sort()
-    return found
+    return found, {at: rough[line[:2]] for at, line in enumerate(found) if line[:2] in rough} if rough else {}
 
 
 def _fitted(

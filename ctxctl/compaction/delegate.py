@@ -14,9 +14,10 @@ from ctxctl.compaction.delegation_cost import LEAST_FIXED, Cost, Shape, cost_of
 from ctxctl.compaction.material import material_of
 from ctxctl.compaction.replacing import replacing
 from ctxctl.compaction.subtasks import Run, Step, runs_of
-from ctxctl.facts.condense import MARK, SIGNS, first_line
+from ctxctl.facts.condense import MARK, SIGNS, Clean, first_line
 from ctxctl.facts.results import output
 from ctxctl.model.edits import Drop, Edits, Replace
+from ctxctl.model.text import shortened
 
 RESULT_MOST = 2_000
 """Tokens of a condensed result that a model writes, at most; an extract keeps to what the brief allows."""
@@ -159,30 +160,29 @@ def _seconds(scene: Scene, units: tuple[int, ...]) -> float | None:
 
 def _result(scene: Scene, run: Run, steps: Sequence[Step], turns: tuple[int, int], most: int) -> str:
     """The condensed result in the session's own words."""
-    window = scene.window
     calls = sum(len(step.calls) for step in steps)
     head = [f"{MARK} turns {turns[0]}-{turns[1]}: {_NAMES[run.kind]}, {calls} calls"]
-    if asked := first_line(run.steps[0].text, 300):
+    if asked := first_line(run.steps[0].text, 300, scene.clean):
         head.append(f"Question: {asked}")
     said = next((s.text for s in reversed(steps) if s.text.strip()), "")
-    if said.strip() and first_line(said, 300) != asked:
-        head.append(f"Last said: {_short(said, CONCLUSION)}")
+    if said.strip() and first_line(said, 300, scene.clean) != asked:
+        head.append(f"Last said: {_short(said, CONCLUSION, scene.clean)}")
     if scene.recall:
         head.append(f"Originals: {scene.recall}")
     room = max(LINE, (most - scene.count("\n".join(head), "summary")) * CHARACTERS_PER_TOKEN // max(1, calls) - LINE)
     failed, places, found = [], [], []
     for step in steps:
         for (tool, target), number in zip(step.calls, step.results, strict=False):
-            block = window.block(number)
+            block = scene.told(number)
             text = output(block.text)
             line = f"- {block.tool_name or tool} {block.target or target}".rstrip()
             if not text.strip():
                 found.append(f"{line}: nothing")
             elif block.is_error:
                 bad = next((x for x in text.split("\n") if any(sign in x for sign in SIGNS)), "") or text
-                failed.append(f"{line}: failed, {first_line(bad, LINE)}")
+                failed.append(f"{line}: failed, {first_line(bad, LINE, scene.clean)}")
             else:
-                found.append(f"{line}: {_finding(text, room)}")
+                found.append(f"{line}: {_finding(text, room, scene.clean)}")
             places += _PLACE.findall(text)
     if places:
         head.append(f"Places: {', '.join(list(dict.fromkeys(places))[:12])}")
@@ -192,10 +192,10 @@ def _result(scene: Scene, run: Run, steps: Sequence[Step], turns: tuple[int, int
 _NAMES = {"search": "search and read", "state": "work on a state of its own", "parallel": "the same for each item"}
 
 
-def _finding(text: str, most: int) -> str:
+def _finding(text: str, most: int, clean: Clean) -> str:
     """The first line of an output, lines that name a place or a failure as far as they fit, and how many it has."""
     lines = [stripped for line in text.split("\n") if (stripped := line.strip())]
-    shown = [lines[0][:LINE]]
+    shown = [shortened(lines[0], LINE, clean)]
     left = most - len(shown[0])
     for line in lines[1:]:
         if left < len(line) + 3:
@@ -207,9 +207,9 @@ def _finding(text: str, most: int) -> str:
     return " | ".join(shown) + count
 
 
-def _short(text: str, most: int) -> str:
+def _short(text: str, most: int, clean: Clean) -> str:
     text = " ".join(text.split())
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+    return text if len(text) <= most else shortened(text, most - 1, clean).rstrip() + "…"
 
 
 def _fitted(scene: Scene, head: list[str], lines: list[str], most: int) -> str:

@@ -16,11 +16,11 @@ def brief_of(scene: Scene, run: Run) -> str:
     """The brief for a helper: the goal and not the procedure, what to return, what it may not do, and what it
     can't find out by itself."""
     facts = scene.facts()
-    question = first_line(run.steps[0].text, 300)
+    question = first_line(run.steps[0].text, 300, scene.clean)
     targets = list(dict.fromkeys(target for step in run.steps for _, target in step.calls if target))
     lines = [f"Goal: {question or _GOALS[run.kind]}"]
     if facts.goal:
-        lines.append(f"It serves: {first_line(facts.goal, 300)}")
+        lines.append(f"It serves: {first_line(facts.goal, 300, scene.clean)}")
     if run.kind == "parallel":
         lines.append(f"Items, each on its own: {', '.join(targets[:20])}" + _more(len(targets) - 20))
     lines += [

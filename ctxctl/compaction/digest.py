@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from ctxctl.compaction.base import Scene
 from ctxctl.compaction.boundary import Group
-from ctxctl.facts.condense import first_line
+from ctxctl.facts.condense import Clean, first_line
 from ctxctl.model.block import Block
-from ctxctl.model.window import Window
 
 LINE, RESULT = 200, 100
 """Characters of a line, and of what a result says."""
@@ -19,28 +19,29 @@ SPEAKERS = {
 }
 
 
-def digest(window: Window, groups: Iterable[Group], leaving: set[int]) -> list[str]:
+def digest(scene: Scene, groups: Iterable[Group], leaving: set[int]) -> list[str]:
     """A line for each block of the units that leave, in order. Arguments of calls and reasoning never appear, earlier
     summaries are merged elsewhere."""
+    window = scene.window
     found: list[str] = []
     for group in groups:
         numbers = [b for u in group.units if u in leaving for b in window.present(u)]
         for number in sorted(numbers, key=window.place):
-            if line := line_of(window.block(number)):
+            if line := line_of(scene.told(number), scene.clean):
                 found.append(line)
     return found
 
 
-def line_of(block: Block) -> str:
+def line_of(block: Block, clean: Clean | None = None) -> str:
     """The line of one block; empty for kinds that have none."""
     if block.kind in SPEAKERS:
-        said = first_line(block.text, LINE)
+        said = first_line(block.text, LINE, clean)
         return SPEAKERS[block.kind] + said if said else ""
     if block.kind == "tool_call":
         return f"- Called {block.tool_name or 'unknown'}"
     if block.kind == "tool_result":
         failed = block.is_error or block.text.lstrip().startswith("Error:")
-        said = first_line(block.text, RESULT)
+        said = first_line(block.text, RESULT, clean)
         return f"  -> {block.tool_name or 'tool'}: {'error' if failed else 'ok'} - {said}".rstrip(" -")
     return " [media omitted]" if block.kind in ("image", "document") else ""
 

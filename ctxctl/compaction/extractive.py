@@ -6,6 +6,7 @@ on the estimate, the last 6 messages, two fifths of the budget for the old part.
 
 from __future__ import annotations
 
+from functools import reduce
 from math import floor
 
 from ctxctl.compaction.base import STRATEGIES, Scene, Strategy
@@ -13,7 +14,11 @@ from ctxctl.compaction.boundary import recent
 from ctxctl.compaction.digest import digest, fit
 from ctxctl.compaction.replacing import old_units, replacing, summary_room
 from ctxctl.facts.condense import MARK
+from ctxctl.facts.layout import TOLD
+from ctxctl.facts.parse import parse, tales
+from ctxctl.facts.summary import merge, render
 from ctxctl.model.edits import Edits
+from ctxctl.model.summary import SessionSummary
 from ctxctl.model.window import Window
 
 MARGIN, USABLE = 1.2, 0.8
@@ -42,6 +47,10 @@ class Extractive(Strategy):
 
     name = "extractive"
 
+    @classmethod
+    def default_target(cls, size: int) -> int:
+        return budget_of(size)
+
     def plan(self, scene: Scene) -> Edits:
         window = scene.window
         if scene.over <= 0 or messages_in(window) <= LEAST_MESSAGES:
@@ -51,19 +60,19 @@ class Extractive(Strategy):
         if not leaving:
             return Edits()
         turns = [window.block(b).turn for u in leaving for b in window.present(u)]
-        earlier = [
-            line
-            for u in leaving
-            if u in window.summaries
-            for b in window.present(u)
-            for line in window.text(b).split("\n")[1:]
-        ]
-        lines = earlier + digest(window, old, leaving)
+        before = [window.text(b) for u in sorted(leaving & window.summaries) for b in window.present(u)]
+        lines = [line for text in before for _, told in tales(text) for line in told] + digest(scene, old, leaving)
         head = f"{MARK} turns {min(turns)}-{max(turns)}"
         most = summary_room(scene, OLD_SHARE, used=True)
 
         def count(text: str) -> int:
             return scene.count(text, "summary")
 
+        found = [facts for text in before if (facts := parse(text)) is not None]
+        typed = render(reduce(merge, found, SessionSummary()), count, most // 2) if found else ""
+        if "\n" in typed:
+            # facts of an earlier summary stay facts, and what follows them is none
+            head = "\n".join((head, typed.partition("\n")[2], f"## {TOLD}"))
         body = fit(lines, most - count(head) - 2, count)
-        return replacing(scene, leaving, f"{head}\n{body}".rstrip(), self.name)
+        text = f"{head}\n{body}".rstrip() if body else head.removesuffix(f"\n## {TOLD}")
+        return replacing(scene, leaving, text, self.name)

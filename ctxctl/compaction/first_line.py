@@ -29,9 +29,8 @@ class FirstLine(Strategy):
             if unit in protected:
                 continue
             for number in window.present(unit):
-                block, entry = window.block(number), window.entries[number]
-                text = first_line(block.text)
-                if block.kind not in SHRUNK or not text:
+                block, entry = scene.told(number), window.entries[number]
+                if block.kind not in SHRUNK or not (text := first_line(block.text, clean=scene.clean)):
                     continue
                 tokens = scene.measure(number, text)
                 if tokens < entry.tokens:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from itertools import pairwise
 from math import ceil
 from time import monotonic
@@ -67,6 +68,7 @@ class Helper:
         self._on_failure = on_failure
         self._clean = clean or Cleaner()
         self._in_a_row = 0
+        self._written: dict[bytes, str] = {}
         self.log: list[Call] = []
         self.failures = 0
         self.fell_back = 0
@@ -91,18 +93,25 @@ class Helper:
     def write(self, task: str, goal: str, material: str, most: int) -> str | None:
         """A text of at most `most` tokens that is shorter than the material; None when there is none.
 
-        Credentials, data and injections are taken out of what the model gets, and out of what it writes. Raises
-        SummaryFailedError where a failure is to be one.
+        What it wrote for the same task, goal and material it gives again while that is short enough: a compaction may
+        be planned several times. Credentials, data and injections are taken out of what the model gets, and out of what
+        it writes. Raises SummaryFailedError where a failure is to be one.
         """
         whole = self._tokens(material)
         most = min(most, whole - 1)
         if most < 1 or not material.strip():
             return None
+        key = _key(task, goal, material)
+        before = self._written.get(key)
+        if before is not None and self._tokens(before) <= most:
+            return before
         if self.fallback:
             self.fell_back += 1
             return None
         try:
-            return self._write(task, self._cut(self._clean(goal)), self._clean(material), most)
+            made = self._write(task, self._cut(self._clean(goal)), self._clean(material), most)
+            self._written[key] = made
+            return made
         except AskFailedError as error:
             self.fell_back += 1
             if self._on_failure == "fail":
@@ -228,6 +237,11 @@ class Helper:
 
     def _tokens(self, text: str) -> int:
         return self._count(text, "user_message")
+
+
+def _key(*texts: str) -> bytes:
+    parts = [text.encode("utf-8", "surrogatepass") for text in texts]
+    return sha256(b"".join(len(part).to_bytes(8) + part for part in parts)).digest()
 
 
 def _bare(text: str) -> str:

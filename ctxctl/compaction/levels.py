@@ -9,10 +9,11 @@ from ctxctl.compaction.boundary import groups_of
 from ctxctl.compaction.material import material_of
 from ctxctl.compaction.options import LevelRule
 from ctxctl.compaction.replacing import old_units, replacing
-from ctxctl.facts.condense import first_line, is_placeholder, is_summary
+from ctxctl.facts.condense import Clean, first_line, is_placeholder, is_summary
 from ctxctl.facts.results import output
 from ctxctl.model.block import Block
 from ctxctl.model.edits import Edits, Replace
+from ctxctl.model.text import through
 from ctxctl.model.window import Window
 
 SHORTENED = frozenset(("assistant", "tool_result", "memory_injection", "document", "user_message"))
@@ -71,12 +72,15 @@ class Levels(Strategy):
         return level_of(scene.options.levels, window.block(number), window.turn - window.units[unit].turn)
 
     def _shorter(self, scene: Scene, unit: int, number: int) -> Replace | None:
-        window, block = scene.window, scene.window.block(number)
+        window, block = scene.window, scene.told(number)
         if block.kind not in SHORTENED or is_placeholder(window.text(number)) or is_summary(block.text):
             return None
         age = window.turn - window.units[unit].turn
         level = level_of(scene.options.levels, block, age)
-        text = compact(block) if level == "compact" else truncated(block.text) if level == "truncate" else block.text
+        if level == "compact":
+            text = compact(block, scene.clean)
+        else:
+            text = truncated(block.text, scene.clean) if level == "truncate" else block.text
         if text == block.text or not text:
             return None
         tokens = scene.measure(number, text)
@@ -88,6 +92,7 @@ class Levels(Strategy):
         """The typed summary in the place of units, earlier summaries merged into it."""
         if not units:
             return Edits()
+        from ctxctl.facts.layout import TOLD
         from ctxctl.facts.summary import render
 
         window = scene.window
@@ -102,9 +107,9 @@ class Levels(Strategy):
         )
         if scene.helper is not None:
             said = material_of(window, units)
-            left = before // 2 - scene.count(text, "summary")
+            left = before // 2 - scene.count(f"{text}\n## {TOLD}\n", "summary")
             made = scene.helper.write("conversation", scene.facts().goal, said, left) if left > 0 else None
-            text = f"{text}\n{made}" if made else text
+            text = f"{text}\n## {TOLD}\n{made}" if made else text
         return replacing(scene, units | earlier, text, "level summary")
 
 
@@ -135,16 +140,18 @@ def newest_units(window: Window, messages: int) -> set[int]:
     return found
 
 
-def truncated(text: str) -> str:
+def truncated(text: str, clean: Clean = str) -> str:
     """A text without its middle, which says how much was there. Short texts stay as they are, and what was truncated
-    before."""
+    before. clean: takes credentials out of the lines that are cut."""
     if len(text) <= HEAD + TAIL + 80 or _TRUNCATED.search(text):
         return text
     left = len(text) - HEAD - TAIL
-    return f"{text[:HEAD]}\n[… {left} of {len(text)} characters left out …]\n{text[-TAIL:]}"
+    head = clean(through(text, HEAD))[:HEAD]
+    tail = clean(text[text.rfind("\n", 0, -TAIL) + 1 :])[-TAIL:]
+    return f"{head}\n[… {left} of {len(text)} characters left out …]\n{tail}"
 
 
-def compact(block: Block) -> str:
+def compact(block: Block, clean: Clean | None = None) -> str:
     """The first line of a text and its tool, with how much was there."""
     text = block.text
     if len(text) <= FIRST or (len(text) <= 2 * FIRST and _COMPACT.search(text)):
@@ -152,4 +159,4 @@ def compact(block: Block) -> str:
     cut = _TRUNCATED.search(text)
     there = int(cut[2]) if cut is not None else len(text)
     what = (block.tool_name or block.kind).replace("[", "(").replace("]", ")").replace("\n", " ")[:100]
-    return f"{first_line(output(text), FIRST)} [{what}, {there} characters]"
+    return f"{first_line(output(text), FIRST, clean)} [{what}, {there} characters]"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import IO, Any, Protocol
 
 from ctxctl.errors import ConfigError
+from ctxctl.model.text import shortened
 
 LONGEST_OUTPUT = 4 << 20
 """Bytes of an answer at most; whatever writes more is stopped."""
@@ -97,7 +98,7 @@ class Command:
         if process.returncode:
             said = err.text().strip().splitlines()
             ended = f"signal {-process.returncode}" if process.returncode < 0 else f"exit status {process.returncode}"
-            raise AskFailedError(ended + (f": {said[-1][:200]}" if said else ""))
+            raise AskFailedError(ended + (f": {shortened(said[-1], 200)}" if said else ""))
         return Answer(out.text())
 
 

@@ -10,6 +10,7 @@ from ctxctl.compaction.material import material_of
 from ctxctl.compaction.oldpart import old_part
 from ctxctl.compaction.replacing import replacing, summary_room
 from ctxctl.facts.condense import MARK
+from ctxctl.facts.noted import POINTER, changed, lines_of, of_agent
 from ctxctl.model.edits import Edits, Note
 from ctxctl.model.summary import SessionSummary
 from ctxctl.model.window import Window
@@ -76,10 +77,10 @@ class Notes(Strategy):
         window = scene.window
         turns = [window.block(b).turn for u in leaving for b in window.present(u)]
         first = min(min(turns), facts.turns[0] or min(turns))
-        head = f"{MARK} turns {first}-{max(turns)}; notes: {scene.options.notes_file}"
+        head = f"{MARK} turns {first}-{max(turns)}{POINTER}{scene.options.notes_file}"
         tail = f"Originals: {scene.recall}" if scene.recall else ""
         omit_goal = any(window.units[u].pinned == "task" for u in window.fixed)
-        lines = list(_lines(facts, omit_goal))
+        lines = list(lines_of(facts, omit_goal))
         return _fitted(head, lines, tail, most, lambda text: scene.count(text, "summary"))
 
 
@@ -93,9 +94,9 @@ def entries_of(facts: SessionSummary) -> list[Note]:
                 found[Note(kind, text)] = None
 
     put("decision", (f"{d.what} (because: {d.why})" if d.why else d.what for d in facts.decisions))
-    put("done", (f"{t.text}{_of(t.agent)}" for t in facts.todos if t.status == "done"))
+    put("done", (f"{t.text}{of_agent(t.agent)}" for t in facts.todos if t.status == "done"))
     put("done", (f"commit {c.id}: {c.message}" if c.id else f"commit: {c.message}" for c in facts.commits))
-    put("done", (_file(f.path, f.actions) for f in facts.files if f.role == "modified"))
+    put("done", (changed(f.path, f.actions) for f in facts.files if f.role == "modified"))
     put("done", (_test(t.command, t.outcome, t.detail) for t in facts.tests if t.outcome == "passed"))
     put("lesson", facts.learnings)
     put("lesson", facts.dead_ends)
@@ -103,48 +104,13 @@ def entries_of(facts: SessionSummary) -> list[Note]:
     put("issue", facts.errors)
     put("issue", (_test(t.command, t.outcome, t.detail) for t in facts.tests if t.outcome == "failed"))
     for status in ("doing", "planned"):
-        put("plan", (f"{t.text} ({status}){_of(t.agent)}" for t in facts.todos if t.status == status))
+        put("plan", (f"{t.text} ({status}){of_agent(t.agent)}" for t in facts.todos if t.status == status))
     put("plan", facts.next_steps)
     return list(found)
 
 
-def _of(agent: str) -> str:
-    return "" if agent == "main" else f" [{agent}]"
-
-
-def _file(path: str, actions: tuple[str, ...]) -> str:
-    return f"{path}: {', '.join(actions)}" if actions else f"{path} changed"
-
-
 def _test(command: str, outcome: str, detail: str) -> str:
     return f"{command}: {outcome}" + (f", {detail}" if detail else "")
-
-
-def _lines(facts: SessionSummary, omit_goal: bool) -> Iterator[str]:
-    """Lines of the summary, what matters most first."""
-    if facts.goal and not omit_goal:
-        yield f"Goal: {facts.goal}"
-    for text in facts.success_criteria:
-        yield f"Success: {text}"
-    for text in facts.constraints:
-        yield f"Constraint: {text}"
-    done = sum(t.status == "done" for t in facts.todos)
-    if facts.todos:
-        yield f"Progress: {done} of {len(facts.todos)} done"
-    for status, label in (("doing", "Doing"), ("planned", "To do")):
-        for todo in facts.todos:
-            if todo.status == status:
-                yield f"{label}: {todo.text}{_of(todo.agent)}"
-    if facts.next_steps:
-        yield f"Next: {facts.next_steps[0]}"
-    if facts.requests:
-        yield f"Asked last: {facts.requests[-1]}"
-    for text in facts.open_issues:
-        yield f"Open: {text}"
-    for file in facts.files:
-        if file.role == "modified":
-            yield f"Changed: {_file(file.path, file.actions)}"
-    yield from (f"Earlier: {text}" for text in facts.earlier)
 
 
 def _fitted(head: str, lines: list[str], tail: str, most: int, count: Callable[[str], int]) -> str:

@@ -10,6 +10,8 @@ from msgspec import Meta
 from ctxctl.model.block import KINDS
 
 Strategy = Literal["tool-results", "progressive", "conversation", "notes", "delegate"]
+Mark = Literal["[summary]", "[摘要]"]
+"""Marks that are recognized when a transcript is read again: any other would let summaries nest."""
 Turns = Annotated[int, Meta(ge=0, le=1_000_000)]
 
 
@@ -79,6 +81,7 @@ class LevelRule:
 class CompactionOptions:
     """Which step comes at which utilization, and what the steps do."""
 
+    mark: Annotated[Mark, Meta(description="how a text begins that stands for something longer")] = "[summary]"
     summarization_threshold_tokens: Annotated[
         int, Meta(ge=1, description="tool results above this many tokens are condensed")
     ] = 500

@@ -13,24 +13,26 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
-from ctxctl.compaction.base import Scene, Writes
+from ctxctl.compaction.base import Scene, Writes, own_target
 from ctxctl.compaction.cascade import Cascade, allowed_steps
-from ctxctl.compaction.clean import Cleaner
+from ctxctl.compaction.clean import Cleaner, keyless
 from ctxctl.compaction.options import CompactionOptions
 from ctxctl.eviction.base import Setting
 from ctxctl.eviction.hybrid import Hybrid, HybridParameters
 from ctxctl.facts.session import SessionFacts
+from ctxctl.model.block import Block
 from ctxctl.model.edits import Edits, Replace, joined
 from ctxctl.model.window import Window
 
 FIRST = 0.75
-"""Utilization at which a single strategy acts where it is given none: orange, as the cascade's first step."""
+"""Utilization at which a single strategy acts where the cascade of the settings, whose first step it follows, has
+none: orange."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionParameters:
     """at: utilization from which on it acts; to: utilization that it compacts down to; unset ones are those of the
-    settings."""
+    settings, for `extractive` its own budget."""
 
     at: Annotated[float, Meta(gt=0, le=1)] | None = None
     to: Annotated[float, Meta(gt=0, le=1)] | None = None
@@ -62,20 +64,25 @@ class CascadePolicy(Hybrid):
         told = parameters or CompactionParameters()
         super().__init__(setting, HybridParameters())
         self.parameters = told
-        self.options = options or CompactionOptions()
-        self._helper = helper
+        given = setting.compaction
+        self.options = options or (given if isinstance(given, CompactionOptions) else CompactionOptions())
+        self._helper = setting.helper if helper is None else helper
         self._clean = cleaner or Cleaner()
         self._cascade = Cascade(self.options, self._clean)
         self._facts = SessionFacts()
-        self._to = told.to if told.to is not None else setting.options.target
-        self._least = min(self.options.cascade, default=1.0) if told.at is None else told.at
-        if self.steps and told.at is None:
-            self._least = FIRST
+        self._keyless: dict[int, Block] = {}
+        least = min(self.options.cascade, default=FIRST if self.steps else 1.0)
+        self._least = least if told.at is None else told.at
+        self._target = floor((setting.options.target if told.to is None else told.to) * setting.window)
+        own = own_target(self.steps, setting.window)
+        if own is not None and told.at is None and told.to is None:
+            self._least, self._target = (own + 1) / setting.window, own
         self._futile = 0
 
     def record(self, window: Window, block: int) -> Replace | None:
-        if block >= 0:
-            self._facts.see(window.block(block), block)
+        if block >= 0 and block not in self._keyless:  # what comes in again was seen before
+            self._keyless[block] = told = keyless(window.block(block), self._clean)
+            self._facts.see(told, block)
         return None
 
     def rule(self, window: Window) -> Edits:
@@ -85,7 +92,7 @@ class CascadePolicy(Hybrid):
             return Edits()
         steps = self.steps or self._allowed(utilization)
         apart = window.copy()
-        target = min(floor(self._to * size), window.tokens)
+        target = min(self._target, window.tokens)
         scene = Scene(
             apart,
             target,
@@ -96,6 +103,7 @@ class CascadePolicy(Hybrid):
             self._helper,
             self._clean,
             utilization=utilization,
+            keyless=self._keyless,
         )
         done = self._cascade.run(steps, scene, minimum=self.options.minimum_saving)
         # with nothing to compact it is not tried again until something comes in

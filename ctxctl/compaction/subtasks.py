@@ -14,6 +14,7 @@ from ctxctl.compaction.callkinds import kind_of_call
 from ctxctl.compaction.oldpart import old_part
 from ctxctl.facts.tools import SHELL
 from ctxctl.facts.tools import kind_of as tool_kind
+from ctxctl.model.text import shortened
 from ctxctl.model.window import Window
 from ctxctl.trace.atoms import HEADLINE, call_text, fenced_command, key_of, kind_of, words
 
@@ -64,7 +65,7 @@ def runs_of(scene: Scene) -> list[Run]:
     """The subtasks of a window that may be replaced, in order."""
     window = scene.window
     free = old_part(scene) - window.summaries
-    steps = list(_steps(window, free))
+    steps = list(_steps(scene, free))
     walls = sorted(window.place(b) for u in window.fixed for b in window.present(u))
     found: list[tuple[str, int, int]] = []
     at = 0
@@ -80,15 +81,16 @@ def runs_of(scene: Scene) -> list[Run]:
     return _with_uses(window, steps, found)
 
 
-def _steps(window: Window, free: set[int]) -> Iterator[Step]:
+def _steps(scene: Scene, free: set[int]) -> Iterator[Step]:
     """All groups of the window as steps; of a text-only agent an answer's command is its call."""
-    for group in groups_of(window):
-        step = _step(window, group, free)
+    for group in groups_of(scene.window):
+        step = _step(scene, group, free)
         told = step.results and not step.calls and not step.kinds
         yield _told(step) if told and fenced_command(step.text) else step
 
 
-def _step(window: Window, group: Group, free: set[int]) -> Step:
+def _step(scene: Scene, group: Group, free: set[int]) -> Step:
+    window = scene.window
     kinds: set[str | None] = set()
     calls: list[tuple[str, str]] = []
     texts: list[str] = []
@@ -103,9 +105,9 @@ def _step(window: Window, group: Group, free: set[int]) -> Step:
                 name = block.tool_name or "unknown"
                 command = (key_of(block.text) or "").removeprefix(f"call {name} ")
                 kinds.add(kind_of_call(name, command))
-                calls.append((name, block.target or command[:120]))
+                calls.append((name, block.target or shortened(command, 120)))
             elif block.kind == "assistant":
-                texts.append(block.text)
+                texts.append(scene.told(number).text)
             elif block.kind == "tool_result":
                 results.append(number)
             elif block.kind != "thinking":
@@ -124,7 +126,7 @@ def _step(window: Window, group: Group, free: set[int]) -> Step:
 
 def _told(step: Step) -> Step:
     command = (fenced_command(step.text) or "").removeprefix("call ")
-    return replace(step, kinds=frozenset((kind_of_call("bash", command),)), calls=(("bash", command[:120]),))
+    return replace(step, kinds=frozenset((kind_of_call("bash", command),)), calls=(("bash", shortened(command, 120)),))
 
 
 def _delegable(step: Step) -> bool:

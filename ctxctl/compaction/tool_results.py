@@ -66,11 +66,13 @@ class ToolResults(Strategy):
                     made[number] = f"{heading(block, block.id if scene.recall else None)}: {text}"
         left = [number for number in numbers if number not in made]
         span = max((window.turn - window.block(n).turn for n in left), default=1) or 1
-        sources = [Source(n, window.block(n).text, (window.turn - window.block(n).turn) / span) for n in left]
+        sources = [Source(n, scene.told(n).text, (window.turn - window.block(n).turn) / span) for n in left]
         going = set(numbers)
         staying = [window.text(b) for b in window.entries if b not in going]
         caps = {n: int(most * CHARACTERS_PER_TOKEN) for n in left}
-        chosen = chosen_lines(sources, most * len(left), lambda text: scene.count(text, "tool_result"), staying, caps)
+        chosen = chosen_lines(
+            sources, most * len(left), lambda text: scene.count(text, "tool_result"), staying, caps, scene.clean
+        )
         for number in left:
             block = window.block(number)
             made[number] = findings(block, chosen.get(number, []), block.id if scene.recall else None)

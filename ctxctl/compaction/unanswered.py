@@ -6,11 +6,14 @@ the window would end the session for good, and one that was cut can be asked for
 
 from __future__ import annotations
 
+import re
+
 from ctxctl.compaction.base import STRATEGIES, Scene, Strategy
 from ctxctl.model.edits import Edits, Replace
 
 LEAST = 60
 """Tokens that a result keeps at least."""
+NOTE = re.compile(r"\n\[… (\d{1,15}) of (\d{1,15}) characters left out …\]\n")
 REASON = "the target can't be met otherwise: the middle of an unanswered result is left out"
 
 
@@ -66,10 +69,17 @@ class UnansweredResults(Strategy):
 
 
 def cut(text: str, share: float) -> str:
-    """Beginning and end of a text, about so much of it, with how many characters were left out between them."""
-    note = f"\n[… {{}} of {len(text)} characters left out …]\n"
+    """Beginning and end of a text, about so much of it, with how many characters were left out between them. One that
+    was cut before still says how many there were at first."""
+    front = back = text
+    total = len(text)
+    before = NOTE.search(text)
+    if before is not None:
+        left_out, stated = int(before[1]), int(before[2])
+        if len(text) - len(before[0]) + left_out == stated:
+            front, back, total = text[: before.start()], text[before.end() :], stated
+    note = f"\n[… {{}} of {total} characters left out …]\n"
     room = max(0, int(len(text) * min(share, 1.0)) - len(note) - 4)
-    head = room * 2 // 3
-    tail = room - head
-    gone = len(text) - head - tail
-    return text[:head] + note.format(gone) + (text[-tail:] if tail else "")
+    head = min(room * 2 // 3, len(front))
+    tail = min(room - head, len(back))
+    return front[:head] + note.format(total - head - tail) + (back[-tail:] if tail else "")

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from ctxctl.eviction.options import EvictionOptions
 from ctxctl.model.edits import Edits, Replace
+from ctxctl.model.text import MARK
 from ctxctl.model.unit import Trace
 from ctxctl.model.window import Window
 from ctxctl.registry import Registry
@@ -26,13 +27,18 @@ def roughly(text: str, kind: str) -> int:
 class Setting:
     """What a policy is told of its surroundings. window: tokens of the model's window; count: tokens of a text of some
     kind, for what a policy puts in; options: settings of the room; output: tokens reserved for an answer;
-    model: its name, None where it is not known."""
+    model: its name, None where it is not known. mark: how the texts begin that stand for something longer. compaction:
+    settings of the room above, which reads them itself, None for its defaults; helper: a model that writes summaries
+    there."""
 
     window: int
     count: Callable[[str, str], int] = roughly
     options: EvictionOptions = field(default_factory=EvictionOptions)
     output: int = 8192
     model: str | None = None
+    mark: str = MARK
+    compaction: object | None = None
+    helper: Any = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,9 @@ class Rule:
     tool: str | None = None
     path: str | None = None
     regex: str | None = None
-    block: Annotated[str | None, Meta(description="id of a block, as `analyze --blocks` lists it")] = None
+    block: Annotated[
+        str | None, Meta(description="id of a block, as `analyze --blocks` lists it, or of a tool call and its result")
+    ] = None
 
     def __post_init__(self) -> None:
         if all(getattr(self, name) is None for name in self.__slots__):

@@ -10,6 +10,7 @@ from ctxctl.facts.pins import KINDS as TAGGED
 from ctxctl.facts.pins import OPEN, spans
 from ctxctl.model.block import Block
 
+MEDIA = ("image", "document")
 ALWAYS = ("system", "tool_definitions")
 
 
@@ -28,7 +29,7 @@ class Matcher:
             (rule.kind is None or rule.kind == block.kind)
             and (rule.role is None or rule.role == block.role)
             and (rule.tool is None or rule.tool == block.tool_name)
-            and (rule.block is None or rule.block == block.id)
+            and (rule.block is None or rule.block in (block.id, block.call_id))
             and (self._path is None or (block.target is not None and self._path.search(block.target) is not None))
             and (self._regex is None or self._regex.search(block.text) is not None)
         )
@@ -48,6 +49,8 @@ def pins_of(options: EvictionOptions) -> Callable[[Block], str | None]:
                 task.append(f"{block.thread} {block.message}")
             if task[0] == f"{block.thread} {block.message}":
                 return "task"
+        if task and block.kind in MEDIA and block.call_id is None and task[0] == f"{block.thread} {block.message}":
+            return "task"  # a picture or document that came with it
         if block.pinned:
             return "pinned"
         if block.kind in TAGGED and OPEN in block.text and spans(block.text)[0]:

@@ -9,6 +9,7 @@ from ctxctl.eviction.base import POLICIES, Setting
 from ctxctl.eviction.retention import Retention, Row
 from ctxctl.eviction.tiers import lower
 from ctxctl.facts.condense import extract
+from ctxctl.guard.spanning import keyless
 from ctxctl.model.edits import Replace
 from ctxctl.model.window import Window
 
@@ -69,7 +70,7 @@ class Summarize(Retention):
                 continue
             made = self._made.get(number)
             if made is None:  # what came in again is summarized the same way again
-                text = extract(block)
+                text = _safe(extract(keyless(block, _safe), mark=self.setting.mark, clean=_safe))
                 made = self._made[number] = text, self.setting.count(text, block.kind)
             text, tokens = made
             if text and text != block.text and tokens < entry.tokens:
@@ -78,3 +79,10 @@ class Summarize(Retention):
         if saved:
             self._tiers[unit] = lower(tier)
         return saved
+
+
+def _safe(text: str) -> str:
+    """What a summary may hold (requirement G3)."""
+    from ctxctl.guard.sanitize import sanitize  # its rules take a while to load
+
+    return sanitize(text).text

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from typing import NamedTuple
 
 from ctxctl.facts.shell import Command
+from ctxctl.facts.todos import folded
 from ctxctl.model.summary import Commit
+from ctxctl.model.text import shortened
 
 _PRINTED = re.compile(r"^\[[^\]\n]{1,200}? ([0-9a-f]{7,40})\] (.*?)[ \t]*\r?$", re.MULTILINE)
 _NOTHING = re.compile(
@@ -57,30 +59,46 @@ def _message(words: list[str], doc: str | None) -> str:
 
 
 def _subject(message: str) -> str:
-    return next((line.strip()[:LONGEST] for line in message.split("\n") if line.strip()), "")
+    return next((shortened(line.strip(), LONGEST) for line in message.split("\n") if line.strip()), "")
 
 
 class CommitLog:
     """Collects commits in order; one that was amended is replaced."""
 
     def __init__(self) -> None:
-        self._seen: list[tuple[int, Commit, bool]] = []
+        self._seen: list[tuple[int, Commit, bool, bool]] = []
 
-    def add(self, number: int, turn: int, wanted: list[Asked], text: str, failed: bool) -> None:
-        """Take the commits of a call. text: what it printed."""
+    def add(
+        self, number: int, turn: int, wanted: list[Asked], text: str, failed: bool, *, shrunk: bool = False
+    ) -> None:
+        """Take the commits of a call. text: what it printed, or what is left of that (shrunk)."""
         printed = _PRINTED.findall(text)
         for at, (message, amend) in enumerate(wanted):
             if at < len(printed):
-                self._seen.append((number, Commit(printed[at][1][:LONGEST] or message, printed[at][0], turn), amend))
+                self._seen.append(
+                    (number, Commit(shortened(printed[at][1], LONGEST) or message, printed[at][0], turn), amend, shrunk)
+                )
             elif not failed and not printed and message and not _NOTHING.search(text):
-                self._seen.append((number, Commit(message, None, turn), amend))
+                self._seen.append((number, Commit(message, None, turn), amend, shrunk))
 
-    def fold(self, gone: Container[int]) -> tuple[Commit, ...]:
-        """The commits, oldest first."""
-        found: list[Commit] = []
-        for number, commit, amend in self._seen:
-            if number not in gone:
-                if amend and found:
-                    found.pop()
+    def fold(self, gone: Container[int], before: Iterable[Commit] = ()) -> tuple[Commit, ...]:
+        """The commits, oldest first. before: those of earlier summaries; the calls of some may still be there."""
+        found = list(before)
+        told = len(found)
+        for number, commit, amend, shrunk in self._seen:
+            if number in gone:
+                continue
+            known = any(_same(other, commit, shrunk) for other in found)
+            if amend and found and (not known or len(found) > told):
+                found.pop()
+                told = min(told, len(found))
+            if not known:
                 found.append(commit)
         return tuple(found)
+
+
+def _same(one: Commit, other: Commit, shrunk: bool) -> bool:
+    """Whether both are one commit. Where git's words are gone, its message must do."""
+    if one.id and other.id:
+        return one.id.startswith(other.id) or other.id.startswith(one.id)
+    return (shrunk or one.id == other.id) and folded(one.message) == folded(other.message)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from ctxctl.model.block import Block
 from ctxctl.model.text import MARK as MARK
 from ctxctl.model.text import SUMMARIES as SUMMARIES
 from ctxctl.model.text import is_summary as is_summary
+from ctxctl.model.text import shortened
+
+Clean = Callable[[str], str]
 
 LINE = 200
 
@@ -29,11 +33,11 @@ _COMPOUND = re.compile(r"[A-Za-z0-9][_.][A-Za-z]|[a-z][A-Z]")
 _DIGITS = re.compile(r"\b\d{3,}\b")
 
 
-def first_line(text: str, most: int = LINE) -> str:
-    """The first line that holds something, at most so many characters."""
+def first_line(text: str, most: int = LINE, clean: Clean | None = None) -> str:
+    """The first line that holds something, at most so many characters, cut between words (see `shortened`)."""
     for line in text.split("\n"):
         if stripped := line.strip():
-            return stripped[:most]
+            return shortened(stripped, most, clean)
     return ""
 
 
@@ -53,12 +57,15 @@ def placeholder(block: Block, tokens: int, recall: str = "") -> str:
     return f"{CLEARED}{name}{target}, {tokens:,} tokens{back}]"
 
 
-def extract(block: Block, text: str | None = None, most: int = EXTRACT) -> str:
+def extract(
+    block: Block, text: str | None = None, most: int = EXTRACT, mark: str = MARK, clean: Clean | None = None
+) -> str:
     """A marked summary of a block in its own words: turn, kind and tool, the first line, then the lines that hold most
     of what can be needed again, in their order, and how many were left out.
 
     text: what stands in the window for the block, its own text where None. At most `most` characters, and a quarter of
     the text or a short line. What is marked as a summary, is a placeholder, or would not get shorter stays as it is.
+    mark: what it begins with. clean: takes credentials out of a line that is cut within a word.
     """
     text = block.text if text is None else text
     if is_summary(text) or is_placeholder(text):
@@ -69,8 +76,8 @@ def extract(block: Block, text: str | None = None, most: int = EXTRACT) -> str:
     what = block.kind if block.tool_name is None else f"{block.kind} {block.tool_name}"
     target = f" {block.target}" if block.target else ""
     room = min(most, max(len(text) // SHARE, SHORT))
-    heading = f"{MARK} turn {block.turn}, {what}{target}: "[:most]
-    shown = lines[0][: max(0, min(LINE, room - len(heading)))]
+    heading = shortened(f"{mark} turn {block.turn}, {what}{target}: ", most)
+    shown = shortened(lines[0], max(0, min(LINE, room - len(heading))), clean)
     room -= len(heading) + len(shown)
     last = len(lines) - SCANNED
     span = [at for at in range(1, len(lines)) if at < SCANNED or at >= last or any(s in lines[at] for s in SIGNS)]
@@ -107,15 +114,15 @@ def findings(block: Block, lines: list[str], ref: str | None = None) -> str:
     return "\n".join([f"{heading(block, ref)}:", *lines, *tail])
 
 
-def gist(block: Block, lines: list[str], most: int) -> str:
+def gist(block: Block, lines: list[str], most: int, clean: Clean | None = None) -> str:
     """A block in so many characters at most: marked, how it ended where it failed, and the lines that were chosen of
     it, or its first where there are none."""
-    said = lines or [first_line(block.text, most)]
+    said = lines or [first_line(block.text, most, clean)]
     failed = next((line.strip() for line in block.text.split("\n") if any(sign in line for sign in SIGNS)), "")
     if block.is_error and failed and failed not in said:
         said = [f"failed: {failed}", *said]
     text = "\n".join([f"{MARK} {said[0]}", *said[1:]])
-    return text[:most].rstrip()
+    return shortened(text, most, clean).rstrip()
 
 
 def _worth(line: str) -> int:

@@ -22,29 +22,50 @@ class ErrorLog:
     """Collects failures by tool and target; a later success of the same solves it."""
 
     def __init__(self) -> None:
-        self._seen: list[tuple[int, int, tuple[str, str], str]] = []
+        self._seen: list[tuple[int, int, tuple[str, str], str, bool]] = []
         self._failing: set[tuple[str, str]] = set()
+        self._carried: list[tuple[int, int, tuple[str, ...]]] = []
 
-    def add(self, number: int, block: Block, text: str, failed: bool) -> None:
-        """Take a result. text: what it printed."""
+    def carry(self, number: int, turn: int, lines: tuple[str, ...]) -> None:
+        """Take the errors of an earlier summary."""
+        if lines:
+            self._carried.append((number, turn, lines))
+
+    def add(self, number: int, block: Block, text: str, failed: bool, *, shrunk: bool = False) -> None:
+        """Take a result. text: what it printed. shrunk: or what is left of that, so that it solves nothing which was
+        told before, nor tells it in other words."""
         key = (block.tool_name or "tool", block.target or "")
         if failed:
             self._failing.add(key)
-            self._seen.append((number, block.turn, key, told(text)))
-        elif key in self._failing:
+            if text.strip() or not shrunk:
+                self._seen.append((number, block.turn, key, told(text), shrunk))
+        elif key in self._failing or (self._carried and not shrunk):
             self._failing.discard(key)
-            self._seen.append((number, block.turn, key, ""))
+            self._seen.append((number, block.turn, key, "", shrunk))
 
     def fold(self, gone: Container[int], last: int) -> tuple[str, ...]:
-        """What is unsolved, oldest first. last: the newest turn."""
+        """What is unsolved, oldest first, what earlier summaries told among it. last: the newest turn."""
+        before = [(n, lines) for n, turn, lines in self._carried if n not in gone and turn > last - RECENT]
+        carried = dict.fromkeys(line for _, lines in before for line in lines)
+        since = before[-1][0] if before else -1
         newest: dict[tuple[str, str], str] = {}
-        for number, turn, key, line in self._seen:
-            if number not in gone and turn > last - RECENT:
-                newest.pop(key, None)
-                if line:
-                    newest[key] = line
-        lines = [f"{tool} {target}: {line}" if target else f"{tool}: {line}" for (tool, target), line in newest.items()]
-        return tuple(lines[-MOST:])
+        for number, turn, key, line, shrunk in self._seen:
+            if number in gone or turn <= last - RECENT:
+                continue
+            known = [text for text in carried if text.startswith(f"{_name(key)}: ")] if carried else []
+            if number > since and not shrunk:
+                for text in known:
+                    del carried[text]
+            elif known:
+                continue
+            newest.pop(key, None)
+            if line:
+                newest[key] = line
+        return (*carried, *(f"{_name(key)}: {line}" for key, line in newest.items()))[-MOST:]
+
+
+def _name(key: tuple[str, str]) -> str:
+    return " ".join(part for part in key if part)
 
 
 def told(text: str) -> str:

@@ -6,7 +6,7 @@ import re
 
 from ctxctl.facts.todos import folded
 from ctxctl.model.summary import DecisionFact, SessionSummary
-from ctxctl.model.text import SUMMARIES
+from ctxctl.model.text import SUMMARIES, shortened
 
 MOST, LONGEST = 80, 400
 """Lines, and characters of a line, that are kept."""
@@ -72,15 +72,15 @@ def parse(text: str) -> SessionSummary:
         if heading is not None:
             name = _FIELDS.get((heading[1] or heading[2]).strip().lower())
             if name is None:
-                lines.append(line)
+                lines.append(line.lstrip("#").strip())  # a heading of its own in ours would be taken for one
             continue
         if name is None:
-            lines.append(raw.rstrip()[:LONGEST])
+            lines.append(shortened(raw.rstrip(), LONGEST))
         elif name == "next_steps":
-            facts.setdefault(name, []).append(folded(line).rstrip(":")[:LONGEST])
+            facts.setdefault(name, []).append(shortened(folded(line).rstrip(":"), LONGEST))
             name = None  # what follows explains it
         elif (bullet := _BULLET.match(line)) is not None:
-            item = folded(bullet[1]).strip('"')[:LONGEST]
+            item = shortened(folded(bullet[1]).strip('"'), LONGEST)
             if item and not _NOTHING.match(item):
                 facts.setdefault(name, []).append(item)
     return SessionSummary(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ctxctl.model.block import Block
+from ctxctl.model.text import shortened
 
 LONGEST = 4_000
 
@@ -36,6 +37,6 @@ class GoalFinder:
         if block.exchange <= self._exchange.get(block.thread, 0):
             return
         self._exchange[block.thread] = block.exchange
-        goal = Goal(number, block.text[:LONGEST])
+        goal = Goal(number, shortened(block.text, LONGEST))
         self.goals.setdefault(block.thread, goal)
         self.current[block.thread] = goal

@@ -17,6 +17,9 @@ from ctxctl.model.block import MAIN
 from ctxctl.model.summary import Commit, DecisionFact, FileFact, Progress, SessionSummary, TestRun, Todo
 
 GOAL, EARLIER = "Goal", "Earlier summary"
+TOLD, SAID, FOUND = "What happened", "What was said", "Lines that may be needed again"
+TALES = (TOLD, SAID, FOUND)
+"""Sections behind the facts, which tell what is none: in a model's words, and in the session's own."""
 HASH = 12
 """Digits of a content hash that the Markdown shows."""
 MARKS: dict[Progress, str] = {"planned": "[ ]", "doing": "[>]", "done": "[x]"}

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from ctxctl.facts.todos import folded
-from ctxctl.model.summary import Commit, FileFact, SessionSummary, Todo
+from ctxctl.model.summary import Commit, FileFact, LeftOut, SessionSummary, Todo
 
 EARLIER = 80
 """Lines of foreign summaries that are kept; the oldest go first."""
@@ -37,6 +37,7 @@ def merge(earlier: SessionSummary, later: SessionSummary) -> SessionSummary:
         artifacts=_texts(earlier.artifacts, later.artifacts),
         validators=_texts(earlier.validators, later.validators),
         earlier=_newest(earlier.earlier, later.earlier, folded)[-EARLIER:],
+        left_out=_left_out(earlier.left_out, later.left_out),
         schema=later.schema,
     )
 
@@ -45,6 +46,13 @@ def _turns(earlier: tuple[int, int], later: tuple[int, int]) -> tuple[int, int]:
     if not earlier[1] or not later[1]:
         return later if later[1] else earlier
     return (min(earlier[0], later[0]), max(earlier[1], later[1]))
+
+
+def _left_out(earlier: Iterable[LeftOut], later: Iterable[LeftOut]) -> tuple[LeftOut, ...]:
+    found: dict[str, int] = {}
+    for item in (*earlier, *later):
+        found[item.section] = found.get(item.section, 0) + item.count
+    return tuple(LeftOut(section, count) for section, count in found.items())
 
 
 def _union(earlier: Iterable[T], later: Iterable[T], key: Callable[[T], str]) -> tuple[T, ...]:

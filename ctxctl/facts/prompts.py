@@ -7,6 +7,7 @@ from collections.abc import Container
 
 from ctxctl.facts.goal import Goal, GoalFinder
 from ctxctl.model.block import MAIN, Block
+from ctxctl.model.text import shortened
 
 WHOLE = 40_000
 """Characters of a prompt that are kept in case it states the goal."""
@@ -41,7 +42,7 @@ class Prompts:
         self._finder.see(block, number)
         current = self._finder.current.get(MAIN)
         if current is not None and current.block == number:
-            self._seen.append(Goal(number, block.text[:WHOLE]))  # word for word, not only its beginning
+            self._seen.append(Goal(number, shortened(block.text, WHOLE)))  # word for word, not only its beginning
         return not block.text.startswith(_NOT_SAID)
 
     def requests(self, gone: Container[int]) -> tuple[str, ...]:
@@ -61,8 +62,8 @@ def said(text: str) -> str:
 
 def request(text: str) -> str:
     """A later request as one line."""
-    line = " ".join(said(text)[: 4 * LONGEST].split())
-    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+    line = " ".join(shortened(said(text), 4 * LONGEST).split())
+    return line if len(line) <= LONGEST else shortened(line, LONGEST - 1) + "…"
 
 
 def is_correction(text: str) -> bool:

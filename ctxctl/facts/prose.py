@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ctxctl.facts.todos import folded
 from ctxctl.model.block import Block
 from ctxctl.model.summary import DecisionFact
+from ctxctl.model.text import shortened
 
 SCANNED = 20_000
 """Characters of a text that are read."""
@@ -97,10 +98,8 @@ class ProseLog:
         """Take a text of an agent."""
         text = block.text
         self._question = None
-        tail = text[-400:].rstrip()
-        if tail.endswith(("?", "？")):
-            line = folded(tail.rsplit("\n", 1)[-1])
-            self._question = Said(number, "question", line[-LONGEST:], block.turn, self._order)
+        if text[-400:].rstrip().endswith(("?", "？")) and (line := _last(text)):
+            self._question = Said(number, "question", line, block.turn, self._order)
         if not any(hint in text for hint in _HINTS):
             return
         self._order += 1
@@ -143,6 +142,14 @@ class ProseLog:
         return tuple(found.values())
 
 
+def _last(text: str) -> str:
+    """The question that a text ends with: its last line, of a long one the last sentence; empty when that is long too,
+    since a text that is cut at its beginning no longer shows what it is about."""
+    line = folded(text.rstrip().rsplit("\n", 1)[-1])
+    line = line if len(line) <= LONGEST else _CUT.split(line)[-1]
+    return line if len(line) <= LONGEST else ""
+
+
 def decision(text: str, turn: int | None = None) -> DecisionFact:
     """A sentence as a decision and its reason."""
     match = _WHY.search(text)
@@ -154,7 +161,7 @@ def decision(text: str, turn: int | None = None) -> DecisionFact:
 def sentences(text: str) -> list[tuple[str, str]]:
     """The sentences of a text, outside of code, that tell a fact: (kind, sentence)."""
     found = []
-    for sentence in _CUT.split(_FENCE.sub("", text[:SCANNED])):
+    for sentence in _CUT.split(_FENCE.sub("", shortened(text, SCANNED))):
         if not SHORTEST <= len(sentence) <= 3 * LONGEST or not any(hint in sentence for hint in _HINTS):
             continue
         line = folded(sentence).strip(" -*•>#|").removeprefix("[ ] ").removeprefix("THOUGHT: ").replace("**", "")

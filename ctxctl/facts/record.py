@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, fields
 from typing import Any
 
-from ctxctl.model.summary import SCHEMA, Commit, DecisionFact, FileFact, SessionSummary, TestRun, Todo
+from ctxctl.model.summary import SCHEMA, Commit, DecisionFact, FileFact, LeftOut, SessionSummary, TestRun, Todo
 
 _ITEMS: dict[str, type[Any]] = {
     "decisions": DecisionFact,
@@ -13,6 +13,7 @@ _ITEMS: dict[str, type[Any]] = {
     "todos": Todo,
     "tests": TestRun,
     "commits": Commit,
+    "left_out": LeftOut,
 }
 
 

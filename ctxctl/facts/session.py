@@ -7,7 +7,7 @@ from collections.abc import Container
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ctxctl.facts import commits, files, foreign, prompts, tests, tools
+from ctxctl.facts import commits, files, foreign, prompts, shrunk, tests, tools
 from ctxctl.facts.constraints import Constraint, ConstraintFinder
 from ctxctl.facts.errors import ErrorLog
 from ctxctl.facts.merge import merge
@@ -17,7 +17,7 @@ from ctxctl.facts.results import broken, output, refused, status
 from ctxctl.facts.shell import Command, commands
 from ctxctl.facts.todos import TodoLog, folded
 from ctxctl.model.block import Block
-from ctxctl.model.summary import SessionSummary
+from ctxctl.model.summary import LeftOut, SessionSummary
 from ctxctl.model.text import is_summary
 
 # mini-swe-agent runs the one fenced block of an answer, and nothing when there are several
@@ -30,6 +30,10 @@ _LINK = re.compile(r"https://[^\s\"'<>)\\]+")
 _BY_USER = ("The user doesn't want", "patch rejected by user", "rejected by user", "exec command rejected by user")
 _SEARCHES = frozenset(("grep", "rg", "egrep", "ag", "diff", "test", "[", "which", "ls", "find", "pgrep"))
 """Programs whose exit status 1 says "nothing found"."""
+
+
+SAME = 60
+"""Characters by which what is left of a prompt is known to be one that is there as a whole."""
 
 
 @dataclass(slots=True)
@@ -67,6 +71,9 @@ class SessionFacts:
         self._running: dict[str, _Pending] = {}
         self._scripts: dict[str, list[str]] = {}
         self._last: tuple[int, Block] | None = None
+        self._short: list[tuple[int, str]] = []
+        self._less = False
+        self._flags = False
 
     def see(self, block: Block, number: int) -> None:
         """Take a block. number: its position among all blocks of the transcript."""
@@ -74,33 +81,61 @@ class SessionFacts:
             self._turn = block.turn
             self._turns.append((number, block.turn))
         kind = block.kind
+        left = shrunk.left_of(block) if kind not in ("tool_call", "thinking") else None
         if kind == "tool_call":
             self._call(block, number)
         elif kind == "tool_result":
-            self._result(block, number)
+            self._less = left is not None
+            self._flags = self._flags or block.is_error
+            self._result(block if left is None else replace(block, text=left), number)
+        elif left is not None:
+            self._shorter(block, shrunk.whole_lines(left), number)
         elif kind == "assistant":
             self._last = (number, block)
             self._prose.said(block, number)
             self._todos.said(block, number)
         elif kind == "summary" or (kind == "user_message" and is_summary(block.text)):
             found = parse(block.text)
-            self._earlier.append((number, block.turn, foreign.parse(block.text) if found is None else found))
+            found = foreign.parse(block.text) if found is None else found
+            if block.turn >= found.turns[1]:  # what it stands for is there too, in front of it
+                found = replace(found, left_out=())
+            self._earlier.append((number, block.turn, found))
+            self._errors.carry(number, block.turn, found.errors)
         elif kind == "user_message" and self._prompts.see(block, number):
             self._prose.answered()
+            self._constraints.see(block, number)
+
+    def _shorter(self, block: Block, text: str, number: int) -> None:
+        """Take a message that was made shorter before: its whole sentences hold, as they did."""
+        block = replace(block, text=text)
+        if block.kind == "assistant":
+            self._last = None  # its script may be cut
+            self._prose.said(block, number)
+        elif block.kind in ("user_message", "summary"):
+            self._short.append((number, prompts.request(text)))
             self._constraints.see(block, number)
 
     def summary(self, gone: Container[int] = frozenset()) -> SessionSummary:
         """The typed summary of what was seen. gone: numbers of blocks that don't count, of a branch left behind."""
         prompted = self._prompts.live(gone)
         before = [entry for entry in self._earlier if entry[0] not in gone]
-        base = _before(before, bool(prompted) and (not before or prompted[0].block < before[0][0]))
-        own = self._own(gone)
+        whole = bool(prompted) and (not before or prompted[0].block < before[0][0])
+        base = _before(before, whole)
+        own = self._own(gone, base)
         merged = merge(base, own)
         todos = self._todos.fold(gone, tuple((number, found.todos) for number, _, found in before))
         open_todos = [todo.text for todo in todos if todo.status == "doing"]
         open_todos = open_todos or [todo.text for todo in todos if todo.status == "planned"][:1]
-        goal = own.goal if prompted and (not before or prompted[0].block < before[0][0]) else base.goal or own.goal
+        goal = own.goal if whole else base.goal or own.goal
         requests = [text for text in merged.requests if folded(text) != prompts.request(goal)]
+        asked = [prompts.request(goal), *requests]
+        requests += [
+            text
+            for number, text in self._short
+            if number not in gone
+            and len(text) >= prompts.SHORTEST
+            and not any(other.startswith(text[:SAME]) for other in asked)
+        ]
         return replace(
             merged,
             turns=_span(self._turns, gone, before),
@@ -108,12 +143,24 @@ class SessionFacts:
             requests=tuple(requests),
             todos=todos,
             files=self._files.fold(gone, base.files),
+            commits=self._commits.fold(gone, base.commits),
+            errors=self._errors.fold(gone, self._turn),
             next_steps=tuple(open_todos) or merged.next_steps,
+            left_out=self._left_out(base, before, gone),
             schema=own.schema,
         )
 
-    def _own(self, gone: Container[int]) -> SessionSummary:
-        """What the blocks themselves say, without earlier summaries."""
+    def _left_out(
+        self, base: SessionSummary, before: list[tuple[int, int, SessionSummary]], gone: Container[int]
+    ) -> tuple[LeftOut, ...]:
+        """What earlier summaries had no place for and is not to be seen otherwise."""
+        if not base.left_out:
+            return ()
+        listed = self._todos.listed(gone, before[-1][0])
+        return tuple(item for item in base.left_out if not (listed and item.section in ("todos", "done")))
+
+    def _own(self, gone: Container[int], base: SessionSummary) -> SessionSummary:
+        """What the blocks themselves say. base: earlier summaries, for what only together with them is a fact."""
         prompted = self._prompts.live(gone)
         goal = prompts.said(prompted[0].text) if prompted else ""
         found = [c for c in self._constraints.found if c.block not in gone and not c.text.endswith(("?", "？"))]
@@ -126,11 +173,9 @@ class SessionFacts:
             constraints=_distinct(found),
             requests=self._prompts.requests(gone),
             decisions=self._prose.decisions(gone),
-            tests=self._tests.fold(gone),
-            commits=self._commits.fold(gone),
+            tests=self._tests.fold(gone, base.tests),
             open_issues=self._prose.fold("open", gone),
             dead_ends=self._prose.fold("dead", gone),
-            errors=self._errors.fold(gone, self._turn),
             learnings=(*self._prose.fold("learned", gone), *learned),
             next_steps=self._prose.fold("next", gone)[-1:],
             artifacts=tuple(dict.fromkeys(link for number, link in self._links if number not in gone)),
@@ -179,7 +224,7 @@ class SessionFacts:
         text = block.text
         pending = self._pending.pop(block.call_id, None) if block.call_id is not None else self._fenced(block)
         if pending is None:
-            self._errors.add(number, block, text, block.is_error)
+            self._errors.add(number, block, text, block.is_error, shrunk=self._less)
             return
         if refused(text):
             self._refused(pending, block, number)
@@ -201,7 +246,7 @@ class SessionFacts:
             failed = failed or broken(text) or (pending.kind == tools.PATCH and status(text) not in (None, 0))
             if not failed:
                 self._files.add(pending.number, pending.touches)
-        self._errors.add(number, block, text, failed)
+        self._errors.add(number, block, text, failed, shrunk=self._less)
 
     def _fenced(self, block: Block) -> _Pending | None:
         """The script in the answer before a result without a call."""
@@ -228,18 +273,21 @@ class SessionFacts:
             self._files.add(pending.number, _happened(pending, text, failed))
         if code is None and (failed or block.tool_name == "Bash"):
             code = int(failed)
+            unsure = self._less and not self._flags
+            if pending.tests and not failed and (unsure or tests.shows_failures(output(text))):
+                code = None  # formats without a flag for failures have tools of that name too
         if pending.tests or pending.commits or failed:
             text = output(text)
         if pending.commits:
-            self._commits.add(pending.number, pending.turn, pending.commits, text, failed)
+            self._commits.add(pending.number, pending.turn, pending.commits, text, failed, shrunk=self._less)
         if pending.tests:
-            self._tests.add(pending.number, pending.turn, pending.tests, text, code)
+            self._tests.add(pending.number, pending.turn, pending.tests, text, code, shrunk=self._less)
             return
         if not failed and any(command in pending.script for command in _CREATES):
             self._links.extend((pending.number, link) for link in _LINK.findall(text)[-1:])
         if failed and code == 1 and (not text.strip() or (pending.parts and pending.parts[-1].name in _SEARCHES)):
             return
-        self._errors.add(number, block, text, failed)
+        self._errors.add(number, block, text, failed, shrunk=self._less)
 
     def _refused(self, pending: _Pending, block: Block, number: int) -> None:
         """The call never ran: nothing happened but that somebody did not want it."""
@@ -252,7 +300,7 @@ class SessionFacts:
                 said = prompts.request(match.group(1))
                 self._prose.learned(number, block.turn, f"the user corrected: {said}")
         elif block.is_error:
-            self._errors.add(number, block, block.text, True)
+            self._errors.add(number, block, block.text, True, shrunk=self._less)
 
 
 def _happened(pending: _Pending, text: str, failed: bool) -> list[files.Touch]:

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from ctxctl.model.text import shortened
+
 LONGEST = 200_000
 """Characters of a script that are read."""
 MOST = 2_000
@@ -72,7 +74,7 @@ class Command:
 def commands(script: str, folder: str = "", depth: int = 0) -> list[Command]:
     """The simple commands of a script in order. folder: where it starts, as far as known."""
     found: list[Command] = []
-    for command in _cut(script[:LONGEST]):
+    for command in _cut(shortened(script, LONGEST)):
         command.folder = folder
         if command.name == "cd" and len(command.words) > 1 and not UNCLEAR.search(command.words[1]):
             folder = join(folder, command.words[1])

@@ -11,6 +11,7 @@ from ctxctl.facts.merge import merge
 from ctxctl.facts.parse import parse
 from ctxctl.facts.record import as_json, from_json
 from ctxctl.model.summary import SessionSummary
+from ctxctl.model.text import shortened
 
 __all__ = ["as_json", "from_json", "merge", "parse", "render"]
 
@@ -27,7 +28,7 @@ NOTE = 8
 @dataclass(slots=True)
 class _Chosen:
     """A section while it is filled. lines: its items as they will stand; taken: those that fit so far. cost: tokens of
-    each line, counted once."""
+    each line, counted once. before: how many earlier summaries had no place for."""
 
     title: str
     lines: list[str]
@@ -35,6 +36,7 @@ class _Chosen:
     taken: set[int] = field(default_factory=set)
     cost: dict[int, int] = field(default_factory=dict)
     opened: bool = False
+    before: int = 0
 
 
 def render(
@@ -59,6 +61,9 @@ def render(
         made.append(_goal(summary.goal, count, room // 2))
         room -= sum(made[0].cost.values())
     waiting = [_section(section) for section in sections(summary, omit_goal)]
+    before = {item.section: item.count for item in summary.left_out}
+    for chosen in waiting:
+        chosen.before = before.pop(chosen.title.lower(), 0)
     if summary.earlier:
         lines = [f"> {line}\n" for line in summary.earlier]
         waiting.append(_Chosen(EARLIER, lines, list(range(len(lines)))))
@@ -69,6 +74,7 @@ def render(
         if chosen.title != EARLIER or room >= LINES:
             room -= _fill(chosen, count, room)
     made.extend(waiting)
+    made.extend(_Chosen(section, [], [], before=count_) for section, count_ in before.items())
     text = head + _written(made)
     if count(text) > most:
         text = head + _written(made, brief=True)
@@ -116,7 +122,8 @@ def _cut(line: str, count: Count, room: int) -> str:
             low = middle
         else:
             high = middle - 1
-    return line[:low].rstrip() + "…\n" if low > 8 else ""
+    cut = shortened(line, low) if low > 8 else ""
+    return f"{cut}…\n" if cut.strip("> ") else ""
 
 
 def _fill(chosen: _Chosen, count: Count, room: int) -> int:
@@ -124,7 +131,7 @@ def _fill(chosen: _Chosen, count: Count, room: int) -> int:
     used = 0 if chosen.opened else count(f"## {chosen.title}\n")
     missed = 0
     before = len(chosen.taken)
-    left = len(chosen.lines) - before
+    left = len(chosen.lines) - before + chosen.before
     for at in chosen.order:
         if at in chosen.taken:
             continue
@@ -149,7 +156,7 @@ def _written(made: list[_Chosen], *, brief: bool = False) -> str:
     parts: list[str] = []
     absent: list[tuple[str, int]] = []
     for chosen in made:
-        missing = len(chosen.lines) - len(chosen.taken)
+        missing = len(chosen.lines) - len(chosen.taken) + chosen.before
         if chosen.taken:
             parts.append(f"## {chosen.title}\n")
             parts.extend(chosen.lines[at] for at in sorted(chosen.taken))
@@ -158,6 +165,7 @@ def _written(made: list[_Chosen], *, brief: bool = False) -> str:
         elif missing:
             absent.append((chosen.title.lower(), missing))
     if absent and parts:
+        brief = brief or any(not title for title, _ in absent)
         told = ", ".join(f"{title} {missing}" for title, missing in absent)
         parts.append(f"(left out: {sum(missing for _, missing in absent) if brief else told})\n")
     return "".join(parts)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from typing import Literal, NamedTuple
 
 from ctxctl.facts.runners import RUNNERS, runs_tests
 from ctxctl.facts.shell import Command
 from ctxctl.model.summary import TestRun
+from ctxctl.model.text import shortened
 
 _ONLY_ASKS = frozenset(("--help", "-h", "--version", "--collect-only", "--co", "-list", "--list", "--list-tests"))
 Outcome = Literal["passed", "failed", "unknown"]
@@ -79,7 +80,7 @@ def asked(parts: list[Command], script: str) -> list[Asked]:
             piped = set(behind) <= {"|"} and "pipefail" in script
             needed = ends and (set(behind) <= {"&&"} or piped)
             text = " ".join(" ".join(command.raw).split())
-            text = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+            text = text if len(text) <= LONGEST else shortened(text, LONGEST - 1) + "…"
             found.append(Asked(text, ends and (not behind or piped), needed))
     return found
 
@@ -104,6 +105,11 @@ def judge(text: str, status: int | None) -> tuple[Outcome, str] | None:
     return outcome, _detail(failures if outcome == "failed" else passes)
 
 
+def shows_failures(text: str) -> bool:
+    """Whether an output counts failures by its own figures."""
+    return any(_FAILED.match(line) and _COUNTED.search(line) for line in _told(text[-NEAR:]))
+
+
 def _told(text: str) -> list[str]:
     """The lines of an output that may tell how a run went: the long expressions see only these."""
     found: dict[str, None] = {}
@@ -122,31 +128,37 @@ def _detail(lines: list[str]) -> str:
     """The line that says most: the one with counts, else a named failure, else the last."""
     for line in reversed(lines):
         if _COUNTED.search(line):
-            return " ".join(line.split())[:DETAIL]
+            return shortened(" ".join(line.split()), DETAIL)
     for line in lines:
         if line.startswith(("--- FAIL", "FAIL\t", "FAIL ")):
-            return " ".join(line.split())[:DETAIL]
-    return " ".join(lines[-1].split())[:DETAIL] if lines else ""
+            return shortened(" ".join(line.split()), DETAIL)
+    return shortened(" ".join(lines[-1].split()), DETAIL) if lines else ""
 
 
 class RunLog:
     """Collects test runs; the newest of each command holds."""
 
     def __init__(self) -> None:
-        self._seen: list[tuple[int, TestRun]] = []
+        self._seen: list[tuple[int, TestRun, bool]] = []
 
-    def add(self, number: int, turn: int, wanted: list[Asked], text: str, status: int | None) -> None:
-        """Take the test runs of a call. text: what it printed. status: exit status of its script."""
+    def add(
+        self, number: int, turn: int, wanted: list[Asked], text: str, status: int | None, *, shrunk: bool = False
+    ) -> None:
+        """Take the test runs of a call. text: what it printed, or what is left of that (shrunk). status: exit status
+        of its script."""
         for command, own, needed in wanted:
             found = judge(text, status if own or (needed and status == 0) else None)
             if found is not None:
-                self._seen.append((number, TestRun(command, found[0], found[1], turn)))
+                self._seen.append((number, TestRun(command, found[0], found[1], turn), shrunk))
 
-    def fold(self, gone: Container[int]) -> tuple[TestRun, ...]:
-        """The newest run of each command, oldest first."""
+    def fold(self, gone: Container[int], before: Iterable[TestRun] = ()) -> tuple[TestRun, ...]:
+        """The newest run of each command, oldest first. before: runs of earlier summaries, which know more than what
+        is left of an output."""
+        known = {run.command: run for run in before}
         newest: dict[str, TestRun] = {}
-        for number, run in self._seen:
+        for number, run, shrunk in self._seen:
             if number not in gone:
-                newest.pop(run.command, None)
-                newest[run.command] = run
+                told = newest.pop(run.command, None) or known.get(run.command)
+                same = shrunk and told is not None and run.outcome in ("unknown", told.outcome)
+                newest[run.command] = told if same and told is not None else run
         return tuple(newest.values())

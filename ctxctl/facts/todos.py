@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ctxctl.facts.tools import arguments
-from ctxctl.model.block import Block
+from ctxctl.model.block import MAIN, Block
 from ctxctl.model.summary import Progress, Todo
 
 STATUS: dict[str, Progress] = {
@@ -77,11 +77,21 @@ class TodoLog:
         if items := checklist(block.text, block.thread):
             self._events.append(_Event(number, block.thread, "checklist", None, items))
 
+    def listed(self, gone: Container[int], since: int) -> bool:
+        """Whether a whole list of the main thread was written behind a block: what was told before is no more."""
+        return any(
+            event.op == "list" and event.valid and event.agent == MAIN and event.number > since
+            for event in self._events
+            if event.number not in gone
+        )
+
     def fold(self, gone: Container[int], before: tuple[tuple[int, tuple[Todo, ...]], ...] = ()) -> tuple[Todo, ...]:
         """The items of each agent as they stand. before: lists of earlier summaries, with numbers of blocks."""
         live = [event for event in self._events if event.valid and event.number not in gone]
         tools = {event.agent for event in live if event.op != "checklist"}
         live = [event for event in live if event.op != "checklist" or event.agent not in tools]
+        told = {(item.agent, folded(item.text)) for _, items in before for item in items}
+        live = [event for event in live if event.op != "checklist" or _of_it(event, told)]
         newest = {event.agent: event.number for event in live if event.op == "list"}
         lists: dict[str, list[Todo]] = {}
         steps: list[tuple[int, _Event | tuple[Todo, ...]]] = [(event.number, event) for event in live]
@@ -107,10 +117,23 @@ def _apply(lists: dict[str, list[Todo]], event: _Event) -> None:
             _put(known, item)
     elif event.op == "create":
         text = _text(given)
-        if text:
+        if text and not any(_is(item, text, event.id) for item in known):
             known.append(Todo(text, "planned", event.agent, event.id))
     else:
         _update(known, given)
+
+
+def _is(item: Todo, text: str, id_: str | None) -> bool:
+    """Whether a new task is one that an earlier summary told, with what became of it."""
+    return item.id == id_ if item.id is not None and id_ is not None else folded(item.text) == folded(text)
+
+
+def _of_it(event: _Event, told: set[tuple[str, str]]) -> bool:
+    """Whether a checklist may go on a list that earlier summaries told. One that shares nothing with it is another:
+    the calls of a todo tool that kept the list may be gone."""
+    return not any(agent == event.agent for agent, _ in told) or any(
+        (event.agent, folded(item.text)) in told for item in event.items
+    )
 
 
 def _update(known: list[Todo], given: dict[str, Any]) -> None:

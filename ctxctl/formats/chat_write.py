@@ -12,6 +12,7 @@ from ctxctl.formats.base import Json
 from ctxctl.formats.chat import REASONING, chat_pieces, content_parts, tool_calls
 from ctxctl.formats.codex_edit import edit_item, is_reasoning
 from ctxctl.formats.codex_items import item_pieces
+from ctxctl.formats.content import Piece
 from ctxctl.formats.draft import Draft
 from ctxctl.formats.fates import Arranger, Fate, Fates
 from ctxctl.formats.lines import compact, each_part, editable, ended, write_as_it_was
@@ -35,7 +36,8 @@ def _record(record: Record) -> None:
     answers = answer_of(response)
     for answer in answers:
         # the answer that a log holds keeps its place, were it empty: usage stands beside it
-        kinds = _kinds(answer)
+        found = _pieces(answer)
+        answer, kinds = record.named(answer, found), [piece.kind for piece in found]
         new = edit_chat(answer, kinds, record.take(kinds))
         early = [*arranger.add(None, "assistant", record.fates), *arranger.flush()]
         bare: Json = {"role": "assistant", "content": None}
@@ -55,17 +57,18 @@ def _arranged(message: Json, record: Record, arranger: Arranger[Json]) -> Iterat
     if not isinstance(message, dict):
         yield from arranger.add(message, "other")
         return
-    kinds = _kinds(message)
+    found = _pieces(message)
     role = role_of(message)
-    if not kinds and kind_of(message.get("role")) is None:  # no message: kept for whoever wrote it
+    if not found and kind_of(message.get("role")) is None:  # no message: kept for whoever wrote it
         yield from arranger.add(message, "system")
         return
+    message, kinds = record.named(message, found), [piece.kind for piece in found]
     new = edit_chat(message, kinds, record.take(kinds))
     yield from arranger.add(new, role, record.fates, results=role == "tool")
 
 
-def _kinds(message: dict[str, Json]) -> list[str]:
-    return [piece.kind for piece in chat_pieces(message, kind_of(message.get("role")) or "user_message")]
+def _pieces(message: dict[str, Json]) -> list[Piece]:
+    return list(chat_pieces(message, kind_of(message.get("role")) or "user_message"))
 
 
 def role_of(message: dict[str, Json]) -> str:
@@ -93,11 +96,12 @@ def rewrite_lines(draft: Draft) -> Iterator[bytes]:
                 yield from arranger.add(ended(part.data), role, results=role == "tool")
                 continue
             message = editable(part)
-            kinds = _kinds(message)
-            if not kinds and kind_of(message.get("role")) is None:  # no message: kept for whoever wrote it
+            pieces = _pieces(message)
+            if not pieces and kind_of(message.get("role")) is None:  # no message: kept for whoever wrote it
                 yield ended(part.data)
                 continue
-            new = edit_chat(message, kinds, fates.take(line, at, kinds))
+            named, kinds = fates.named(message, line, at, pieces), [piece.kind for piece in pieces]
+            new = edit_chat(named, kinds, fates.take(line, at, kinds))
             at += len(kinds)
             data = None if new is None else ended(part.data if new is message else compact(new))
             yield from arranger.add(data, role, fates, results=role == "tool")
@@ -245,9 +249,10 @@ def _step(message: Json, record: Record, arranger: Arranger[Json]) -> Iterator[J
     kept: list[Json] = []
     summaries: list[str] = []
     for item in items:
-        own = [piece.kind for piece in item_pieces(item)] if isinstance(item, dict) else []
+        found = list(item_pieces(item)) if isinstance(item, dict) else []
+        own = [piece.kind for piece in found]
         kinds += own
-        new = edit_item(item, record.take(own)) if own else item
+        new = edit_item(record.named(item, found), record.take(own)) if own else item
         summaries += record.fates.summaries if own else []
         kept += [] if new is None else [new]
     if kept != items and all(map(is_reasoning, kept)):

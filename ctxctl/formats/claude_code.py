@@ -225,13 +225,16 @@ class ClaudeCode(Format):
             self.cwd = record["cwd"]
 
     def _attachment(self, record: dict[str, Json], line: int) -> None:
-        attachment = record.get("attachment")
-        parts = list(attached(attachment)) if isinstance(attachment, dict) else []
+        attachment, meta = record.get("attachment"), record.get("isMeta") is True
+        parts, prompt = attached(attachment, meta=meta) if isinstance(attachment, dict) else ([], False)
+        # what was typed meanwhile is no prompt of the tree: the user did not go back to where it hangs
         node = self._node(record, line, tree.ATTACHED if parts else 0)
         if not parts:
             self._bare(node)
         when = record.get("timestamp")
         thread = self._thread(record)
+        if prompt and not (node >= 0 and self.tree.is_copy):
+            thread.exchange += 1
         count = self.session.place(parts, "user", thread, line, when if isinstance(when, str) else None)
         if node >= 0:
             self.tree.count[node] = count

@@ -97,7 +97,7 @@ def _blocks(record: dict[str, Json]) -> int:
     """How many blocks a record gives."""
     if record.get("type") == "attachment":
         attachment = record.get("attachment")
-        return sum(1 for _ in attached(attachment)) if isinstance(attachment, dict) else 0
+        return len(attached(attachment)[0]) if isinstance(attachment, dict) else 0
     message = record.get("message")
     if record.get("type") not in ("user", "assistant") or not isinstance(message, dict):
         return 0

@@ -10,7 +10,9 @@ from bisect import bisect_right
 from collections.abc import Iterator
 
 from ctxctl.formats.base import Json
+from ctxctl.formats.call_ids import RENAMED
 from ctxctl.formats.codex_edit import edit_item, user_item
+from ctxctl.formats.codex_items import item_pieces
 from ctxctl.formats.codex_trace import Item, Place, Rollout
 from ctxctl.formats.draft import Draft
 from ctxctl.formats.fates import Fate, Fates
@@ -28,17 +30,18 @@ def rewrite_rollout(draft: Draft) -> Iterator[bytes]:
         yield from write_as_it_was(draft)
         return
     rollout = Rollout(draft)
-    kept = _kept(draft, rollout)
-    yield from _appended(draft, rollout, kept) if draft.in_place or draft.keep_history else _new(draft, rollout, kept)
+    fates = Fates(draft)
+    kept = _kept(draft, rollout, fates)
+    write = _appended if draft.in_place or draft.keep_history else _new
+    yield from write(draft, rollout, kept, fates)
 
 
 Kept = list[tuple[Item, list[Fate]] | str]
 """Items that stay with the fates of their blocks, and between them the texts of summaries."""
 
 
-def _kept(draft: Draft, rollout: Rollout) -> Kept:
+def _kept(draft: Draft, rollout: Rollout, fates: Fates) -> Kept:
     """What the window holds now, in its order; summaries never between a call and its output."""
-    fates = Fates(draft)
     kept: Kept = []
     held: list[str] = []
     taken = [
@@ -77,7 +80,14 @@ def _alone(item: Item, rollout: Rollout, stays: set[int]) -> bool:
     return order < len(rollout.items) and rollout.items[order].answer and order not in stays
 
 
-def _payload(rollout: Rollout, item: Item, fates: list[Fate]) -> Json:
+def _edited(payload: Json, item: Item, own: list[Fate], fates: Fates) -> Json:
+    """An item after its blocks met their fates, with a new id where it needs one."""
+    if fates.renames(item.at[0], item.offset, len(item.kinds)):
+        payload = fates.named(payload, item.at[0], item.offset, list(item_pieces(payload)))
+    return edit_item(payload, own)
+
+
+def _payload(rollout: Rollout, item: Item, own: list[Fate], fates: Fates) -> Json:
     """An item as it is now, without its envelope."""
     record = editable(rollout.part(item.at))
     payload = record["payload"] if isinstance(record.get("payload"), dict) else record
@@ -85,25 +95,25 @@ def _payload(rollout: Rollout, item: Item, fates: list[Fate]) -> Json:
         payload = user_item(payload["message"])
     elif item.origin == "history":
         payload = payload["replacement_history"][item.position]
-    return edit_item(payload, fates)
+    return _edited(payload, item, own, fates)
 
 
-def _appended(draft: Draft, rollout: Rollout, kept: Kept) -> Iterator[bytes]:
+def _appended(draft: Draft, rollout: Rollout, kept: Kept, fates: Fates) -> Iterator[bytes]:
     """All lines as they are, then a compaction as Codex writes one. The instructions are no part of a history."""
     summary = next((entry for entry in kept if isinstance(entry, str)), STATEMENT)
     history = [
-        user_item(entry) if isinstance(entry, str) else _payload(rollout, *entry)
+        user_item(entry) if isinstance(entry, str) else _payload(rollout, *entry, fates)
         for entry in kept
         if isinstance(entry, str) or entry[0].origin != "meta"
     ]
-    draft.notes.clear()
+    draft.notes[:] = [said for said in draft.notes if said.code == RENAMED]
     draft.normalised.bom = draft.normalised.crlf = draft.normalised.surrogates = 0
     yield from write_as_it_was(draft)
     yield _line(draft, "compacted", {"message": summary, "replacement_history": history})
     yield _line(draft, "event_msg", {"type": "context_compacted"})
 
 
-def _new(draft: Draft, rollout: Rollout, kept: Kept) -> Iterator[bytes]:
+def _new(draft: Draft, rollout: Rollout, kept: Kept, fates: Fates) -> Iterator[bytes]:
     """A rollout of its own: the lines of what stays, with the lines that belong to them."""
     yield from _head(draft, rollout)
     companions = _companions(rollout, kept)
@@ -111,19 +121,19 @@ def _new(draft: Draft, rollout: Rollout, kept: Kept) -> Iterator[bytes]:
         if isinstance(entry, str):
             yield _item_line(draft, rollout, user_item(entry))
             continue
-        item, fates = entry
+        item, own = entry
         before, after = companions.get(item.order, ([], []))
         for at in before:
             yield rollout.data(at)
         if item.origin == "item":
-            if all(fate is True for fate in fates):
+            if all(fate is True for fate in own) and not fates.renames(item.at[0], item.offset, len(item.kinds)):
                 yield rollout.data(item.at)
             else:
                 record = editable(rollout.part(item.at))
-                new = edit_item(record["payload"] if rollout.enveloped else record, fates)
+                new = _edited(record["payload"] if rollout.enveloped else record, item, own, fates)
                 yield ended(compact({**record, "payload": new} if rollout.enveloped else new))
         elif item.origin != "meta":
-            yield _item_line(draft, rollout, _payload(rollout, item, fates))
+            yield _item_line(draft, rollout, _payload(rollout, item, own, fates))
         for at in after:
             yield rollout.data(at)
     for at in companions.get(-1, ([], []))[0]:

@@ -5,12 +5,14 @@ Source: the block types of anthropics/anthropic-sdk-python `types/`, and recorde
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from ctxctl.formats.base import Json, dumps, part_text
 from ctxctl.formats.media import media_of
 from ctxctl.model.block import Media
+from ctxctl.model.text import through
 
 TARGET_KEYS = (
     "file_path",
@@ -27,6 +29,10 @@ TARGET_KEYS = (
 )
 PATH_KEYS = frozenset(("file_path", "path", "notebook_path"))
 TARGET_LENGTH = 80
+PLAIN = re.compile(r"[A-Za-z_./-]{1,20}|[a-z_.-]*|(?=[^/]{0,80}/)[A-Za-z_./-]*")
+"""Words that are no credential, in part or whole: short ones and paths, without a digit."""
+SHORTEST = 12
+"""Characters of a name that may be one."""
 
 
 class Piece(NamedTuple):
@@ -45,9 +51,25 @@ def shorten(text: str, length: int = TARGET_LENGTH, *, keep_end: bool = False) -
     """One line of at most `length` characters, white space folded, `…` where it was cut: at its end, or its start."""
     if keep_end:
         flat = " ".join(text[-length * 4 :].split())
-        return flat if len(flat) <= length else "…" + flat[1 - length :]
-    flat = " ".join(text[: length * 4].split())
-    return flat if len(flat) <= length else flat[: length - 1] + "…"
+        return flat if len(flat) <= length else _end(flat, length)
+    flat = " ".join(through(text, length * 4).split())
+    return flat if len(flat) <= length else _beginning(flat, length - 1) + "…"
+
+
+def _beginning(text: str, most: int) -> str:
+    """So many characters; of a word that they end in nothing when it may be a credential, which could not be told by
+    its first half."""
+    start = max(text.rfind(edge, 0, most) for edge in ' "') + 1
+    word = through(text, most)[start:]
+    return text[:most] if PLAIN.fullmatch(word) or not word else text[:start].rstrip(' "')
+
+
+def _end(path: str, most: int) -> str:
+    """The end of a path, from a name of it on where the first one may be a credential."""
+    start = len(path) + 1 - most
+    stop = path.find("/", start)
+    name = path[path.rfind("/", 0, start) + 1 : stop if stop >= 0 else len(path)]
+    return "…" + path[start if PLAIN.fullmatch(name) or stop < 0 or len(name) < SHORTEST else stop :]
 
 
 def target_of(arguments: Json) -> str | None:

@@ -30,7 +30,8 @@ class Draft:
     otherwise it is a session of its own, with `new_id`. keep_history: the original lines stay in front, and the
     compaction is appended the way the agent itself writes one. now: ISO 8601 time stamp of what is written new.
     before, after: tokens of the window; ratio: of the calibration that they were counted with, which the output's usage
-    can't tell any more. normalised, notes: filled by the writer.
+    can't tell any more. normalised, notes, renamed: filled by the writer; the last holds new ids of calls and results,
+    by line of the block and index in it.
     """
 
     transcript: Transcript
@@ -46,3 +47,4 @@ class Draft:
     keep_history: bool = False
     normalised: Normalised = field(default_factory=Normalised)
     notes: list[Diagnostic] = field(default_factory=list)
+    renamed: dict[tuple[int, int], str] = field(default_factory=dict)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, TypeVar
 
+from ctxctl.formats.base import Json
+from ctxctl.formats.call_ids import new_ids, with_ids
+from ctxctl.formats.content import Piece
 from ctxctl.formats.draft import Draft
 from ctxctl.formats.lines import note
 from ctxctl.model.text import MARK, clean
@@ -51,10 +54,23 @@ class Fates:
             self._fates[at] = fate
             if fate is not True:
                 self._lines[line] = True
+        self._names = new_ids(draft) if outcome else {}
+        self._lines.update((line, True) for line, _ in self._names)
 
     def touched(self, line: int) -> bool | None:
         """Whether a line must change; None when it holds nothing of the window."""
         return self._lines.get(line)
+
+    def renames(self, line: int, first: int, count: int) -> bool:
+        """Whether one of so many blocks of a line from index `first` on gets a new id."""
+        return bool(self._names) and any((line, first + i) in self._names for i in range(count))
+
+    def named(self, message: dict[str, Json], line: int, first: int, found: Sequence[Piece]) -> dict[str, Json]:
+        """A message whose pieces are those of a line from index `first` on, with new ids where its calls need them;
+        itself where none does."""
+        if not self.renames(line, first, len(found)):
+            return message
+        return with_ids(message, found, [self._names.get((line, first + i)) for i in range(len(found))])
 
     def take(self, line: int, first: int, kinds: Sequence[str]) -> list[Fate]:
         """The fates of a message's blocks: those of a line from index `first` on."""

@@ -50,6 +50,7 @@ def arranged(message: Json, record: Record, arranger: Arranger[Json]) -> Iterato
         return
     role = {"assistant": "assistant", "system": "system"}.get(str(message.get("role")), "user")
     found = list(pieces(message["content"], "user_message" if role == "user" else role))
+    message = record.named(message, found)
     fates = record.take([piece.kind for piece in found])
     new = edit_message(message, [piece.kind for piece in found], fates)
     yield from arranger.add(new, role, record.fates, results=new is not None and _answers(new))

@@ -41,6 +41,10 @@ class Record:
         self.at += len(kinds)
         return found
 
+    def named(self, message: dict[str, Json], found: Sequence[Piece]) -> dict[str, Json]:
+        """A message, whose pieces are the next blocks, with new ids where its calls need them."""
+        return self.fates.named(message, self.line, self.at, found)
+
     def tools(self, body: dict[str, Json]) -> None:
         """Tool definitions are a block; they stay, or leave as a whole."""
         if isinstance(body.get("tools"), list) and body["tools"] and self.take(["tool_definitions"])[0] is False:

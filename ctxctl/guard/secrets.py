@@ -89,10 +89,16 @@ SIGNATURE = re.compile(r"sig=([A-Za-z0-9%+/]{40,100}(?:=|%3[dD]){0,2})")
 
 BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-BODY = re.compile(r"(?:[\s>|→:\d\"'+,-]|\\[nr]){1,40}(?:[A-Za-z][A-Za-z-]{0,30}: ?[^\n]{0,100}|[A-Za-z0-9+/=]{12})")
-LINES = re.compile(
-    r"(?:[A-Za-z0-9+/=]|\\[nr]|[ \t>|→:,\"'+-]{0,12}\r?\n[ \t>|→\d:\"'+-]{0,12}(?=[A-Za-z0-9+/=]{12}))*+"
+BODY = re.compile(
+    r"(?:[\s>|→:\d\"'+,-]|\\{1,8}[nrt]){1,40}(?:[A-Za-z][A-Za-z-]{0,30}: ?[^\n]{0,100}|[A-Za-z0-9+/=]{12})"
 )
+LINES = re.compile(
+    r"(?:[A-Za-z0-9+/=]|\\{1,8}[nr](?:[ >|→\d:]{1,12}(?:\\{1,8}t)?(?=[A-Za-z0-9+/=]{12}))?"
+    r"|[ \t>|→:,\"'+-]{0,12}\r?\n[ \t>|→\d:\"'+-]{0,12}(?=[A-Za-z0-9+/=]{12})"
+    r"|[ \t]{1,4}(?=[A-Za-z0-9+/=]{24}))*+"
+)
+"""How the lines of a key follow each other: as lines with what tools put in front of them, escaped once or several
+times within JSON, or folded to one line."""
 LONGEST_KEY = 40_000
 
 FILLER = re.compile(r"x{4}|\*{3}|0{12}|\.{3}|(.)\1{9}|your|redacted|placeholder|insert|replace", re.I)

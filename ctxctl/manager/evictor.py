@@ -31,7 +31,7 @@ class Evictor:
         policy, protected = self._policy, window.protected()
         units = [u for u in window.resident if u not in protected] if protected else list(window.resident)
         scores, ties = policy.score(window, units), policy.ties(window, units)
-        groups = [g for g in window.bound() if protected.isdisjoint(g)] if window.thinking else []
+        groups = [g for g in window.bound() if protected.isdisjoint(g)]
         if not groups:
             return [(s, (u,)) for s, _, u in sorted(zip(scores, ties, units, strict=True))]
         of = dict(zip(units, zip(scores, ties, strict=True), strict=True))

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import orjson
+
 from ctxctl.eviction.options import EvictionOptions
 from ctxctl.eviction.pins import pins_of
+from ctxctl.formats.content import target_of
 from ctxctl.model.block import Block, Source
 from ctxctl.model.unit import Grouper, Unit
 from ctxctl.trace.references import Index
 
 ROLES = {"system": "system", "tool_definitions": "system", "assistant": "assistant", "tool_result": "tool"}
+
+
+def _target(arguments: str) -> str | None:
+    """What a call acts on, as transcripts that are read tell it."""
+    try:
+        return target_of(orjson.loads(arguments.encode("utf-8", "replace")))
+    except orjson.JSONDecodeError:
+        return None
 
 
 class Ledger:
@@ -97,6 +108,7 @@ class Ledger:
                     "assistant",
                     tool_name=name,
                     call_id=call_id,
+                    target=_target(arguments),
                     response_id=response,
                     enters=turn + 1,
                 )

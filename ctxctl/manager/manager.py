@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import floor
+from typing import TYPE_CHECKING
 
 from ctxctl.eviction.base import Policy, Setting, roughly
 from ctxctl.eviction.hybrid import Hybrid
@@ -24,6 +25,10 @@ from ctxctl.model.window import Decision, Outlook, Window
 from ctxctl.pressure.monitor import ContextPressureMonitor
 from ctxctl.pressure.options import PressureOptions, PressureThresholds
 
+if TYPE_CHECKING:
+    from ctxctl.compaction.base import Writes
+    from ctxctl.compaction.options import CompactionOptions
+
 NOTHING = Edits()
 RESCUE = "emergency: evicted by hybrid"
 """Why units go at the last moment where the policy's own rule did not free enough."""
@@ -38,7 +43,9 @@ class ContextWindowManager:
     window: tokens of the model's window. policy: a name, a spec (`mask:keep=10`) or a policy. trigger: utilization from
     which on it evicts (default: the orange threshold, or the watermark where `act_at` says so); at red it evicts
     whatever the trigger, and a trigger above red moves red up to it. target: utilization that it evicts down to. count:
-    tokens of a text of some kind. trace: of a recorded session, whose blocks then come in by number. overhead: tokens
+    tokens of a text of some kind. compaction: settings of policies that compact; helper: a model that writes their
+    summaries (`ctxctl.compaction.helper.helper_of`), extracts without one; a policy that is an object already has its
+    own. trace: of a recorded session, whose blocks then come in by number. overhead: tokens
     in front that no block holds. explain: whether drops carry the parts of their score.
 
     Raises ValueError or TypeError for an argument that makes no sense, UsageError for an unknown policy.
@@ -55,6 +62,8 @@ class ContextWindowManager:
         pressure: PressureOptions | None = None,
         eviction: EvictionOptions | None = None,
         options: ManagerOptions | None = None,
+        compaction: CompactionOptions | None = None,
+        helper: Writes | None = None,
         count: Callable[[str, str], int] = roughly,
         trace: Trace | None = None,
         overhead: int = 0,
@@ -73,7 +82,9 @@ class ContextWindowManager:
         self.eviction = eviction or EvictionOptions()
         self.options = options or ManagerOptions()
         self.explain = explain
-        setting = Setting(window, count, self.eviction)
+        setting = Setting(window, count, self.eviction, compaction=compaction, helper=helper)
+        if compaction is not None:
+            setting = replace(setting, mark=compaction.mark)
         if not isinstance(policy, str | Spec | Policy):
             raise TypeError(f"the policy must be a name, a spec or a policy, not {policy!r}")
         self.policy = policy if isinstance(policy, Policy) else policy_of(policy, setting)

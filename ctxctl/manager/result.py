@@ -22,7 +22,8 @@ class Compaction:
     goal: as it was asked for; `done.goal` may be lower, by what the written file held beyond the plan. counts: what the
     sanitizer took out. rates: prices of a cache read and write as multiples of the input price. proved: tokens of the
     written file as it reads back, its overhead included. contract: outcomes of artifacts and validators. session_id: of
-    the session that was written. declined: it would not pay back what it costs the cache.
+    the session that was written. declined: it would not pay back what it costs the cache. command:
+    what to type to carry it out.
     """
 
     path: str
@@ -43,6 +44,7 @@ class Compaction:
     contract: Sequence[Any] = ()
     session_id: str | None = None
     declined: bool = False
+    command: str = ""
 
     @property
     def met(self) -> bool:
@@ -94,21 +96,24 @@ class Compaction:
         }
         return {k: sum(t in after for t in texts) / len(texts) if texts else None for k, texts in told.items()}
 
-    def expected(self) -> list[tuple[str, str]]:
-        """Kind and text of each block of the window after, in order: what the written file must read back as."""
+    def expected(self, renamed: Mapping[tuple[int, int], str]) -> list[tuple[str, str, str | None]]:
+        """Kind, text and call id of each block of the window after, in order: what the written file must read back
+        as. renamed: ids that its writer made unique, by line of the block and index in it."""
         blocks, outcome = self.done.live.blocks, self.done.outcome
-        found = []
+        found: list[tuple[str, str, str | None]] = []
         first: int | None = None
         for number in outcome.live:
             block, change = blocks[number], outcome.changed.get(number)
+            call_id = renamed.get((block.source.line, block.source.index), block.call_id)
             if change is None:
-                found.append((block.kind, block.text))
+                found.append((block.kind, block.text, call_id))
             else:
                 if change.summary and first is None:
                     first = len(found)
                 unnamed = block.kind == "tool_result" and block.role == "user" and stands_for_many(change.text)
                 spoken = unnamed or (block.kind == "user_message" and is_summary(change.text))
-                found.append((SUMMARY if change.summary or spoken else block.kind, change.text))
+                kind = SUMMARY if change.summary or spoken else block.kind
+                found.append((kind, change.text, None if change.summary else call_id))
         if first is not None and FORMATS.get(self.done.live.transcript.format).summary_first:
             found.insert(0, found.pop(first))
         return found

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import floor
 
-from ctxctl.compaction.base import Scene, Writes
+from ctxctl.compaction.base import Scene, Writes, own_target
 from ctxctl.compaction.cascade import Cascade, allowed_steps
 from ctxctl.compaction.clean import Cleaner
 from ctxctl.compaction.options import CompactionOptions
@@ -63,7 +63,7 @@ def goal_of(
     if target is not None:
         return Goal(target, size, tuple(steps) or DEFAULT_STEPS, 0, evict, keep_turns)
     allowed = tuple(steps) or tuple(allowed_steps(compaction, live_tokens / size))
-    wanted = floor(eviction.target * size)
+    wanted = own_target(steps, size) or floor(eviction.target * size)
     return Goal(
         wanted if allowed else live_tokens,
         size,
@@ -96,7 +96,7 @@ class SessionCompactor:
         self._helper = helper
         self._recall = recall
         self._keep_notes = keep_notes
-        self._told = facts.summary(live.gone)
+        self._told = told(facts, live)
 
     def run(self, goal: Goal) -> CompactedSession:
         """Compact a copy of the window; the session itself is left as it was."""
@@ -138,6 +138,36 @@ class SessionCompactor:
         ]
         outcome = compactor.outcome(live.numbers, cleared)
         return CompactedSession(live, goal, done, outcome, self._told)
+
+
+class _Past:
+    """Blocks from before the newest full compaction, and those that a rewind left behind."""
+
+    def __init__(self, gone: frozenset[int], at: int, kept: frozenset[int]) -> None:
+        self._gone, self._at, self._kept = gone, at, kept
+
+    def __contains__(self, number: object) -> bool:
+        return number in self._gone or (isinstance(number, int) and number < self._at and number not in self._kept)
+
+
+def told(facts: SessionFacts, live: LiveWindow) -> SessionSummary:
+    """What a summary may tell. Files, plan, tests and commits are those of the whole session; what was said counts only
+    as far as the window still held it: the agent's own compaction told the rest, and what it let go does not come
+    back."""
+    everything = facts.summary(live.gone)
+    cuts = [c for c in live.transcript.compactions if c.kind == "full" and not c.abandoned]
+    if not cuts:
+        return everything
+    said = facts.summary(_Past(live.gone, cuts[-1].at, frozenset(cuts[-1].kept)))
+    return replace(
+        said,
+        files=everything.files,
+        todos=everything.todos,
+        tests=everything.tests,
+        commits=everything.commits,
+        artifacts=everything.artifacts,
+        turns=everything.turns,
+    )
 
 
 def lowered(goal: Goal, tokens: int) -> Goal:

@@ -64,12 +64,22 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """How many items of a section found no place in an earlier summary. section: its title in lower case, empty for
+    several together."""
+
+    section: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class SessionSummary:
     """Facts of a session. Texts are the session's own words; lists are in the order in which things came up.
 
     turns: first and last model call that it covers, 0, 0 for none. requests: the user's prompts after the goal, the
     newest last. dead_ends: what was tried and failed, with the reason. errors: newest failures that were not seen to be
-    solved. earlier: lines of a summary that someone else wrote (an agent's own compaction), kept as they are.
+    solved. earlier: lines of a summary that someone else wrote (an agent's own compaction), kept as they are. left_out:
+    what earlier summaries had no place for.
     """
 
     turns: tuple[int, int] = (0, 0)
@@ -90,4 +100,5 @@ class SessionSummary:
     artifacts: tuple[str, ...] = ()
     validators: tuple[str, ...] = ()
     earlier: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
     schema: int = SCHEMA

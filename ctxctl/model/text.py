@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+
 MARK = "[summary]"
 SUMMARIES = (MARK, "[摘要]")
 """How texts start that stand for something longer; summaries do not nest (requirement C9)."""
@@ -13,6 +16,11 @@ NO_RESULT = "[no result was recorded for this call]"
 def is_summary(text: str) -> bool:
     """Whether a text is marked as a summary."""
     return text.startswith(SUMMARIES)
+
+
+def marked(text: str, mark: str) -> str:
+    """A text with `mark` in the place of the default mark that it begins with; any other stays as it is."""
+    return mark + text[len(MARK) :] if text.startswith(MARK) else text
 
 
 def stands_for_many(text: str) -> bool:
@@ -27,3 +35,37 @@ def clean(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+_EDGE = re.compile(r"[\s\"]")
+"""What stands between words. No credential on one line holds any of it."""
+_PLAIN = re.compile(r"[\s\"]?[a-z]*")
+"""A word that is no credential, in part or whole."""
+
+
+def shortened(text: str, most: int, clean: Callable[[str], str] | None = None) -> str:
+    """The beginning of a text, at most so many characters, cut between words: half of a credential is none by its shape
+    any more, and would stay in what is written.
+
+    clean: takes credentials out. A word of more than half of the length is cut behind it; without `clean` such a word
+    goes whole, unless it is of plain letters or of a script that has no spaces.
+    """
+    if len(text) <= most:
+        return text
+    whole = _EDGE.match(text, most) is not None
+    at = most if whole else max(text.rfind(edge, 0, most) for edge in ' "\t\n')
+    if at * 2 >= most:
+        return text[:at].rstrip()
+    if clean is not None:
+        return clean(through(text, most))[:most]
+    at = max(at, 0)
+    if _PLAIN.fullmatch(through(text, most)[at:]) is not None:
+        return text[:most]
+    wide = next((i for i in range(most, at, -1) if not text[i - 1].isascii()), at)
+    return text[:wide].rstrip()
+
+
+def through(text: str, most: int) -> str:
+    """The beginning of a text, so many characters and the rest of the word that they end in."""
+    edge = _EDGE.search(text, most)
+    return text if edge is None else text[: edge.start()]

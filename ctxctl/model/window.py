@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from copy import copy, deepcopy
+from copy import copy
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,6 +20,12 @@ class _Prefix:
 
     def __init__(self) -> None:
         self._tree = [0]
+
+    def copy(self) -> _Prefix:
+        """The same sums, to be changed apart."""
+        made = _Prefix()
+        made._tree = self._tree.copy()
+        return made
 
     def append(self, tokens: int) -> int:
         """A new last position with so many tokens; returns it (1-based)."""
@@ -103,6 +109,7 @@ class Window:
         self._responses: dict[str, dict[int, None]] = {}
         self._anchored: set[str] = set()
         self._whole: set[str] = set()
+        self._batches: set[str] = set()
         self._prefix = _Prefix()
         self._changed: int | None = None
 
@@ -240,7 +247,7 @@ class Window:
         calls without a result, results that no call has answered yet, and what is bound to one of them; summaries,
         which hold all that is left of others; and what was asked to be kept."""
         held = self.pending | self.fresh | self.asked | self.summaries | self.kept
-        if self.thinking:
+        if self.thinking or self._batches:
             for unit in tuple(held):
                 held.update(self.together(unit))
             for response in self._anchored:
@@ -251,9 +258,12 @@ class Window:
         """The resident units that leave only together with a unit, itself among them: reasoning of the open tool loop
         and the calls of its response (requirement E11)."""
         response = self.units[unit].response
-        if response is None or not self.thinking or unit not in self._responses.get(response, ()):
+        if response is None or unit not in self._responses.get(response, ()):
             return (unit,)
-        return self._open(response) or (unit,)
+        if not self.thinking and response not in self._batches:
+            return (unit,)
+        group = self._open(response)
+        return group if unit in group else (unit,)
 
     def bind(self, response: str) -> None:
         """An answer with reasoning leaves only as a whole from now on, its text included: the newest one is sent back
@@ -262,6 +272,13 @@ class Window:
         for unit in sorted((*self.resident, *self.fixed)):
             if self.units[unit].response == response:
                 self._responses.setdefault(response, {})[unit] = None
+
+    def bind_calls(self) -> None:
+        """Calls that stand side by side in one answer leave only together from now on: a batch of which some are gone
+        is not what the model sent."""
+        for response, members in self._responses.items():
+            if sum(self.units[u].kind in ("tool_call", "tool_result") for u in members) > 1:
+                self._batches.add(response)
 
     def anchored(self, unit: int) -> bool:
         """Whether a unit is reasoning or a call that is bound to a pinned call."""
@@ -274,12 +291,15 @@ class Window:
         thinking, exchange = self.thinking, self.exchange
         if response in self._whole and any(u in thinking for u in there):
             return there
-        return there if any(u in thinking and self.units[u].exchange == exchange for u in there) else ()
+        if any(u in thinking and self.units[u].exchange == exchange for u in there):
+            return there
+        return tuple(u for u in there if u not in thinking) if response in self._batches else ()
 
     def bound(self) -> list[tuple[int, ...]]:
         """All groups of units that leave only together, by the first of each."""
         groups: dict[tuple[int, ...], None] = {}
-        for unit in sorted(self.thinking):
+        calls = (u for r in self._batches for u in self._responses.get(r, ()) if u in self.resident)
+        for unit in sorted((*self.thinking, *calls) if self._batches else self.thinking):
             group = self.together(unit)
             if len(group) > 1:
                 groups[group] = None
@@ -294,7 +314,7 @@ class Window:
         apart = copy(self)
         for name, value in vars(self).items():
             if name not in ("blocks", "unit_of", "units"):
-                setattr(apart, name, value.copy() if isinstance(value, dict | set | list) else deepcopy(value))
+                setattr(apart, name, value.copy() if isinstance(value, dict | set | list | _Prefix) else value)
         return apart
 
     def spare(self, tokens: float) -> list[Drop]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from ctxctl.compaction.options import CompactionOptions
 from ctxctl.eviction.options import EvictionOptions
 from ctxctl.eviction.specs import Spec
 from ctxctl.manager.options import ManagerOptions
@@ -38,3 +39,4 @@ class SweepOptions:
     thresholds: PressureThresholds = field(default_factory=PressureThresholds)
     pressure: PressureOptions = field(default_factory=PressureOptions)
     manager: ManagerOptions = field(default_factory=ManagerOptions)
+    compaction: CompactionOptions = field(default_factory=CompactionOptions)

@@ -90,7 +90,7 @@ def run_plan(
     from ctxctl.simulate.presets import preset_policy
 
     answer = tariff.row.output if tariff.row is not None and plan.capacity == window else None
-    setting = Setting(plan.capacity, _counter(trace), options.eviction, answer or ANSWER, trace.model)
+    setting = replace(_setting(trace, plan.capacity, options), output=answer or ANSWER, model=trace.model)
     policy = preset_policy(preset, setting, options.summary)
     warning = policy.warning(fixed_tokens(trace))
     played = play(trace, policy, plan.capacity, None, None, tariff, options)
@@ -105,6 +105,11 @@ def _counter(trace: Trace) -> Callable[[str, str], int]:
     return cast(Callable[[str, str], int], trace.memo["counter"])
 
 
+def _setting(trace: Trace, capacity: int, options: SweepOptions) -> Setting:
+    compaction = options.compaction
+    return Setting(capacity, _counter(trace), options.eviction, mark=compaction.mark, compaction=compaction)
+
+
 def play(
     trace: Trace,
     policy: str | Spec | Policy,
@@ -116,7 +121,7 @@ def play(
 ) -> Replay:
     """Replay a policy at a capacity. trigger, target: utilizations, None as the settings have them."""
     if not isinstance(policy, Policy):
-        policy = policy_of(policy, Setting(capacity, _counter(trace), options.eviction))
+        policy = policy_of(policy, _setting(trace, capacity, options))
     manager = ContextWindowManager(
         capacity,
         policy=policy,
@@ -126,6 +131,7 @@ def play(
         pressure=options.pressure,
         eviction=options.eviction,
         options=options.manager,
+        compaction=options.compaction,
         trace=trace,
         explain=options.steps,
     )

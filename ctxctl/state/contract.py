@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ctxctl.model.text import shortened
 from ctxctl.state.contract_options import Artifact, ContractOptions, Validator
 from ctxctl.state.files import sanitized
 from ctxctl.state.validators import run
@@ -52,10 +53,9 @@ def check_contract(
         texts = list(window_text() if callable(window_text) else window_text)
     for artifact in options.artifacts:
         start = time.monotonic()
-        fault = _file(artifact, cwd) if artifact.file is not None else _window(artifact, texts, ids)
-        found.append(
-            Checked(artifact.name, artifact.kind, not fault, artifact.required, fault, time.monotonic() - start)
-        )
+        fault = _file(artifact, cwd) if artifact.file is not None else sanitized(_window(artifact, texts, ids))
+        name, seconds = sanitized(artifact.name), time.monotonic() - start
+        found.append(Checked(name, artifact.kind, not fault, artifact.required, fault, seconds))
     found += [_validate(validator, cwd, output) for validator in options.validators]
     return found
 
@@ -90,12 +90,17 @@ def _window(artifact: Artifact, texts: list[str], ids: Collection[str]) -> str:
 
 def _shown(text: str) -> str:
     line = text.strip().split("\n")[0]
-    return repr(line if line == text and len(line) <= SHOWN else line[: SHOWN - 3] + "...")
+    return repr(line if line == text and len(line) <= SHOWN else shortened(line, SHOWN - 3) + "...")
 
 
 def _validate(validator: Validator, cwd: Path, output: str | None) -> Checked:
     environment = {**os.environ, **({OUTPUT: os.path.abspath(output)} if output is not None else {})}
     done = run(validator.command, cwd=cwd, timeout=validator.timeout, environment=environment)
     return Checked(
-        validator.name, "validator", done.ok, validator.required, sanitized(done.detail), round(done.seconds, 3)
+        sanitized(validator.name),
+        "validator",
+        done.ok,
+        validator.required,
+        sanitized(done.detail),
+        round(done.seconds, 3),
     )

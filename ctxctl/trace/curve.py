@@ -39,7 +39,10 @@ def count_curve(transcript: Transcript, tally: Tally) -> CountedCurve:
             if text_class != MEDIA_CLASS:
                 estimates[number] *= calibration.ratio
         entering, at_call = _walk(transcript, tally, estimates)
-    return CountedCurve(estimates, at_call, _overhead(transcript, at_call), calibration)
+    overhead = _overhead(transcript, at_call)
+    if overhead is None:
+        overhead = _left_over(transcript, tally, estimates)
+    return CountedCurve(estimates, at_call, overhead, calibration)
 
 
 def _walk(transcript: Transcript, tally: Tally, estimates: array[float]) -> tuple[array[float], array[float]]:
@@ -146,6 +149,21 @@ def _overhead(transcript: Transcript, at_call: array[float]) -> int | None:
             if usage.turn >= start:
                 start = 0
     return found
+
+
+def _left_over(transcript: Transcript, tally: Tally, estimates: array[float]) -> int | None:
+    """The overhead of a session that was compacted and has not reported since: what its last compaction stated, less
+    what is counted."""
+    cut = next((c for c in reversed(transcript.compactions) if c.kind == "full" and not c.abandoned), None)
+    if cut is None or cut.after is None:
+        return None
+    frame = tally.family.per_message
+    counted = sum(
+        (min(estimates[b], PLACEHOLDER_TOKENS) if b in transcript.cleared else estimates[b])
+        + (frame if tally.flags[b] & NEW_MESSAGE else 0)
+        for b in transcript.live
+    )
+    return max(0, cut.after - round(counted))
 
 
 def _copied_at(transcript: Transcript) -> int:

@@ -163,7 +163,7 @@ def _window(
         sizes.append(size)
     ratio = curve.calibration.ratio if curve.calibration else 1.0
     count = counter_for(transcript.model, tally.encoding, ratio)
-    window = Window(blocks, grouper.unit_of, grouper.units, curve.overhead or _left_over(transcript, sum(sizes)))
+    window = Window(blocks, grouper.unit_of, grouper.units, curve.overhead or 0)
     for number, size in enumerate(sizes):
         window.enter(number, size)
     answered = max((b.turn for b in blocks if b.kind in ANSWER_KINDS and b.role == "assistant"), default=0)
@@ -188,6 +188,7 @@ def _window(
     written = next((b for b in reversed(blocks) if b.kind in ANSWER_KINDS and b.response_id is not None), None)
     if written is not None and written.response_id is not None:
         window.bind(written.response_id)
+    window.bind_calls()
     newest = next((u for u in reversed(transcript.usage) if u.thread == transcript.main and u.context), None)
     return LiveWindow(
         transcript,
@@ -221,13 +222,6 @@ def _as_read(blocks: Sequence[Block]) -> list[Block]:
     return found
 
 
-def _left_over(transcript: Transcript, counted: int) -> int:
-    """The overhead of a session that was compacted and not continued since: what its last compaction stated, less what
-    is counted."""
-    cut = next((c for c in reversed(transcript.compactions) if c.kind == "full" and not c.abandoned), None)
-    return max(0, cut.after - counted) if cut is not None and cut.after is not None else 0
-
-
 def _abandoned(transcript: Transcript) -> frozenset[int]:
     gone = set(transcript.superseded)
     for cut in transcript.compactions:
@@ -239,12 +233,12 @@ def _abandoned(transcript: Transcript) -> frozenset[int]:
 @dataclass(frozen=True, slots=True)
 class Reread:
     """A written transcript, read again. tokens: of its window, counted as the original's were, without the overhead;
-    fresh: as it is measured by itself, with what it says of its own overhead and its own calibration; texts: of its
-    blocks with their kinds, in order."""
+    fresh: as it is measured by itself, with what it says of its own overhead and its own calibration; blocks: kind,
+    text and call id of each, in order."""
 
     tokens: int
     fresh: int
-    texts: tuple[tuple[str, str], ...]
+    blocks: tuple[tuple[str, str, str | None], ...]
 
 
 def read_again(path: str, original: LiveWindow, line: int | None = None) -> Reread:
@@ -278,5 +272,5 @@ def read_again(path: str, original: LiveWindow, line: int | None = None) -> Rere
         framing = frame if tally.flags[number] & NEW_MESSAGE else 0
         total += round(sizes[0]) + framing
         fresh += round(sizes[1]) + framing
-    fresh += curve.overhead or _left_over(transcript, fresh)
-    return Reread(total, fresh, tuple((blocks[n].kind, blocks[n].text) for n in live))
+    fresh += curve.overhead or 0
+    return Reread(total, fresh, tuple((blocks[n].kind, blocks[n].text, blocks[n].call_id) for n in live))

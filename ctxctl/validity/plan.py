@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from ctxctl.formats.base import Json
+from ctxctl.formats.call_ids import FreshIds
 from ctxctl.model.text import NO_RESULT
 from ctxctl.validity.content import bare_thinking, is_blank, unsigned
 from ctxctl.validity.findings import Repair
@@ -59,8 +60,7 @@ class _Planner:
         self.view = view
         self.messages = view.messages
         self.plan = Plan()
-        self.ids = {p.id for m in view.messages for p in m.parts if p.id is not None}
-        self.numbers: dict[str | None, int] = {}
+        self.fresh = FreshIds(p.id for m in view.messages for p in m.parts if p.id is not None)
 
     def go(self) -> Plan:
         found = pair(self.view)
@@ -124,12 +124,7 @@ class _Planner:
         places = [*call.places, *([call.answer] if call.answer is not None else [])]
         if any(self.messages[index].fixed for index, _ in places):
             return
-        number = self.numbers.get(call.id, 2)
-        while f"{call.id}_{number}" in self.ids:
-            number += 1
-        self.numbers[call.id] = number + 1
-        new = f"{call.id}_{number}"
-        self.ids.add(new)
+        new = self.fresh.of(call.id or "")
         for index, part in places:
             self.plan.names.setdefault(index, []).append((part.place, new))
         self._tell(call.at, "duplicate_call_id", f"the second call and its result were renamed to {new}", call.id)

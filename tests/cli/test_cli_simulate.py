@@ -356,3 +356,27 @@ def test_presets_say_how_far_they_can_be_trusted(ctxctl: Callable[..., Any], ses
     runs = {r["policy"]: r for r in ctxctl(*asked, "--json").result()["runs"] if r["group"] == "preset"}
     told = {name: (run["replay"], run["exact"]) for name, run in runs.items()}
     assert told == {"opencode-prune": ("exact", True), "pi-tool-output": ("assumed", False), "goose": ("sized", False)}
+
+
+def test_settings_of_compaction_change_the_rows(ctxctl: Callable[..., Any], tmp_path: Path) -> None:
+    """What a config file says of the cascade and its thresholds is what the replay does (requirement C7)."""
+    path = chat(tmp_path / "a.json", 40, size=120)
+    asked = ("simulate", "--json", "--no-optimum", "--window", "12k", "-p", "cascade,tool-results")
+
+    def rows(text: str) -> list[Any]:
+        config = tmp_path / "own.yaml"
+        config.write_text(text)
+        return [
+            (run["policy"], run["compactions"], run["compacted_tokens"], run["prompt_tokens"])
+            for run in sorted(ctxctl(*asked, "--config", config, path).result()["runs"], key=lambda r: r["policy"])
+        ]
+
+    plain = rows("compaction: {}\n")
+    assert [name for name, *_ in plain] == ["cascade", "tool-results"] and all(times for _, times, *_ in plain)
+    assert rows("compression: {}\n") == plain
+    late = rows("compaction: {summarization_threshold_tokens: 900000}\n")
+    assert [times for _, times, *_ in late] == [0, 0]
+    early = rows("compaction: {cascade: {0.65: tool-results}}\n")
+    assert all(one[1] > other[1] for one, other in zip(early, plain, strict=True))
+    other = rows("compaction: {cascade: {0.75: conversation}}\n")
+    assert other[0] != plain[0] and other[1] == plain[1]

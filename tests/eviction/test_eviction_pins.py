@@ -56,6 +56,16 @@ def test_what_preserves_nothing(text: str) -> None:
     assert reason(block("user_message", text)) is None
 
 
+def test_a_call_is_named_by_its_id() -> None:
+    """With its result: a contract names what must stay by the id that its provider gave it."""
+    named = (Rule(block="toolu_7"),)
+    for kind in ("tool_call", "tool_result"):
+        assert reason(block(kind, call_id="toolu_7"), pin=named) == "rule"
+        assert reason(block(kind, call_id="toolu_8"), pin=named) is None
+        assert reason(block(kind, id="toolu_7", call_id=None), pin=named) == "rule"
+    assert reason(block("assistant"), pin=named) is None
+
+
 RULES: list[tuple[dict[str, str], dict[str, Any], dict[str, Any]]] = [
     ({"kind": "assistant"}, {"kind": "assistant"}, {"kind": "thinking"}),
     ({"role": "tool"}, {"kind": "tool_result", "role": "tool"}, {"kind": "tool_result", "role": "user"}),

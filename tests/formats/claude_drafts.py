@@ -211,6 +211,9 @@ def assert_valid(records: list[dict[str, Any]]) -> None:
     messages: list[tuple[str, list[dict[str, Any]]]] = []
     response: Any = None
     for record in records:
+        queued = record.get("type") == "attachment" and record["attachment"].get("type") == "queued_command"
+        if queued and not messages:  # what was typed meanwhile speaks for the user
+            messages.append(("user", blocks(record)))
         if record.get("type") not in ("user", "assistant"):
             continue
         content = blocks(record)

@@ -221,3 +221,55 @@ def test_what_a_call_acts_on(tmp_path: Path) -> None:
     calls = [{"type": "tool_use", "id": f"t{n}", "name": "T", "input": i} for n, (i, _) in enumerate(inputs)]
     t = ctxctl.read(saved(tmp_path, user("u1", None, "go"), answer("a1", "u1", "msg_1", calls, used(1, 1))))
     assert [b.target for b in t.blocks[1:]] == [target for _, target in inputs]
+
+
+def queued(uuid: str, parent: str, prompt: Any, mode: str = "prompt", **more: Any) -> dict[str, Any]:
+    attachment = {"type": "queued_command", "prompt": prompt, "commandMode": mode, **more}
+    record = {**user(uuid, parent, ""), "type": "attachment", "attachment": attachment}
+    del record["message"]
+    return record
+
+
+TOLD = "<task-notification>\n<status>completed</status>\n</task-notification>"
+PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
+
+
+@pytest.mark.parametrize(
+    ("record", "kinds"),
+    [
+        (queued("q", "a1", "Also weeks."), ["user_message"]),
+        (queued("q", "a1", [{"type": "text", "text": "Like this:"}, PICTURE]), ["user_message", "image"]),
+        (queued("q", "a1", "Also weeks.", origin={"kind": "human"}), ["user_message"]),
+        (queued("q", "a1", "<system-reminder>x</system-reminder>\nAlso weeks."), ["user_message"]),
+        (queued("q", "a1", "Also weeks.", origin={"kind": "peer"}), ["memory_injection"]),
+        (queued("q", "a1", "Also weeks.", isMeta=True), ["memory_injection"]),
+        (queued("q", "a1", "Also weeks.") | {"isMeta": True}, ["memory_injection"]),
+        (queued("q", "a1", "Also weeks.", mode="bash"), ["memory_injection"]),
+        (queued("q", "a1", TOLD, mode="task-notification"), ["memory_injection"]),
+        (queued("q", "a1", TOLD), ["memory_injection"]),
+        (queued("q", "a1", "<system-reminder>x</system-reminder>"), ["memory_injection"]),
+        (queued("q", "a1", ""), []),
+    ],
+)
+def test_what_was_typed_meanwhile_is_a_prompt(record: Any, kinds: list[str], tmp_path: Path) -> None:
+    path = saved(tmp_path, user("u1", None, "task"), answer("a1", "u1", "m1", "x", used(5, 5)), record)
+    t = ctxctl.read(path)
+    assert [b.kind for b in t.blocks[2:]] == kinds
+    assert t.exchanges == 1 + ("user_message" in kinds)
+    assert all(b.exchange == t.exchanges for b in t.blocks[2:])
+
+
+def test_what_was_typed_meanwhile_is_no_rewind(tmp_path: Path) -> None:
+    """It hangs on the record that was newest when it was sent, as an answer may."""
+    path = saved(
+        tmp_path,
+        user("u1", None, "task"),
+        answer("a1", "u1", "m1", "one", used(5, 5)),
+        queued("q1", "a1", "Also weeks."),
+        queued("q2", "a1", "And months."),
+        answer("a2", "a1", "m2", "two", used(9, 5)),
+        user("u2", "q2", "next"),
+    )
+    t = ctxctl.read(path)
+    assert texts(t) == ["task", "one", "Also weeks.", "And months.", "two", "next"]
+    assert t.branches == () and t.exchanges == 4

@@ -200,3 +200,56 @@ def test_items_of_a_responses_model(tmp_path: Path) -> None:
     cleared = json.loads(s.rewrite(Outcome((0, 1, 2, 3, 4), changed={3: Change("[cleared: bash]")})))
     assert cleared["messages"][1] == run["messages"][1]
     assert cleared["messages"][2] == {"type": "function_call_output", "call_id": "c", "output": "[cleared: bash]"}
+
+
+def test_ids_that_stand_twice_are_said_once(tmp_path: Path) -> None:
+    """Lines of other messages keep their bytes; and where nothing is compacted all do."""
+    path = tmp_path / "x.jsonl"
+    said: list[dict[str, Any]] = [{"role": "user", "content": "task"}, {"role": "assistant", "content": "old"}]
+    for n in range(3):
+        call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": f'{{"n": {n}}}'}}
+        said.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        said.append({"role": "tool", "tool_call_id": "c", "content": f"result {n}"})
+    said.append({"role": "user", "content": "next"})
+    path.write_text("".join(json.dumps(m) + "\n" for m in said))
+    s = rewrites.scanned(path)
+    same = s.draft(Outcome(s.transcript.live))
+    rewrite = ctxctl.formats.FORMATS.get(s.transcript.format).rewrite
+    assert b"".join(rewrite(same)) == path.read_bytes() and same.notes == []
+    draft = s.draft(Outcome((0, *range(2, 9)), frozenset([1])))
+    written = b"".join(rewrite(draft)).splitlines()
+    assert [(d.severity, d.code, d.count) for d in draft.notes] == [("info", "renamed_ids", 2)]
+    old = path.read_bytes().splitlines()
+    assert [old.index(line) for line in written if line in old] == [0, 2, 3, 8]
+    messages = [json.loads(line) for line in written]
+    assert [m["tool_calls"][0]["id"] for m in messages if "tool_calls" in m] == ["c", "c_2", "c_3"]
+    results = [(m["tool_call_id"], m["content"]) for m in messages if m["role"] == "tool"]
+    assert results == [("c", "result 0"), ("c_2", "result 1"), ("c_3", "result 2")]
+    alone = s.draft(Outcome((0, 6, 7, 8), frozenset(range(1, 6))))
+    assert b"".join(rewrite(alone)).splitlines() == [old[n] for n in (0, 6, 7, 8)] and alone.notes == []
+
+
+IDS = st.lists(st.lists(st.sampled_from(["a", "b", "a_2"]), min_size=1, max_size=3), min_size=1, max_size=5)
+
+
+@QUICK
+@given(turns=IDS, first=st.integers(0, 4), lines=st.booleans())
+def test_ids_are_unique_and_pairs_stay(turns: Any, first: int, lines: bool, tmp_path_factory: Any) -> None:
+    """Whatever ids a model gives: each result follows the call that it followed."""
+    said: list[dict[str, Any]] = [{"role": "user", "content": "task"}, {"role": "assistant", "content": "old"}]
+    for t, ids in enumerate(turns):
+        body = [(i, {"name": "f", "arguments": f"{t}.{k}"}) for k, i in enumerate(ids)]
+        said.append(
+            {"role": "assistant", "tool_calls": [{"id": i, "type": "function", "function": f} for i, f in body]}
+        )
+        said += [{"role": "tool", "tool_call_id": i, "content": f["arguments"]} for i, f in body]
+    path = tmp_path_factory.mktemp("ids") / "x.jsonl"
+    path.write_text("".join(json.dumps(m) + "\n" for m in said) if lines else json.dumps({"messages": said}))
+    s = rewrites.scanned(path)
+    start = 2 + sum(2 * len(ids) for ids in turns[:first])
+    live = (0, *range(start, len(s.blocks)))
+    written = s.rewrite(Outcome(live, frozenset(range(1, start))))
+    messages = list(map(json.loads, written.splitlines())) if lines else json.loads(written)["messages"]
+    calls = {c["id"]: c["function"]["arguments"] for m in messages for c in m.get("tool_calls", ())}
+    results = {m["tool_call_id"]: m["content"] for m in messages if m["role"] == "tool"}
+    assert calls == results and len(calls) == sum(map(len, turns[first:]))

@@ -115,6 +115,8 @@ def _claude_message(n: int, record: dict[str, Any]) -> Message | None:
         texts = [attachment.get(k) for k in ("prompt", "content", "text") if attachment.get(k)]
         if not texts:
             return None
+        if attachment.get("type") == "queued_command":
+            return _queued(n, record, attachment)
         text = texts[0] if isinstance(texts[0], str) else canonical(texts[0])
         return Message("user", [Part("text", text, n, key=canonical(text))], n)
     message = record.get("message")
@@ -129,6 +131,18 @@ def _claude_message(n: int, record: dict[str, Any]) -> Message | None:
     if type_ == "user" and not (found.made or results or record.get("isMeta") is True):
         for part in found.parts:
             part.typed = part.kind == "text" and is_typed(part.text)
+    return found
+
+
+def _queued(n: int, record: dict[str, Any], attachment: dict[str, Any]) -> Message | None:
+    """What came in while the agent was at work: typed, or told by a task, another session, or the client."""
+    if not attachment.get("prompt"):
+        return None
+    found = message_of("user", attachment["prompt"], n, None)
+    by_client = record.get("isMeta") is True or attachment.get("isMeta") is True
+    own = (attachment.get("origin") or {}).get("kind", "human") == "human" and not by_client
+    for part in found.parts:
+        part.typed = part.kind == "text" and own and attachment.get("commandMode") == "prompt" and is_typed(part.text)
     return found
 
 

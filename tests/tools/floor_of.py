@@ -2,7 +2,8 @@
 
 What may not leave: system texts, the message that states the task, what `<preserve>` marks, the user's newest words,
 calls that are open and results that no call has answered, with the answer that holds them, and the newest answer where
-it has reasoning. Beside it stand the tokens that are in no message, and 300 for what a compaction writes itself.
+it has reasoning. The results that no call has answered may be cut to 60 tokens each. Beside it stand the tokens that
+are in no message, and 300 for what a compaction writes itself.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 from chat_views import Message, Part, View
 
 SPARE = 300
+CUT = 60
 PICTURE = 1600
 OUTSIDE = ("system prompt and tools (not in the file)", "growth that no block explains")
 PRESERVED = re.compile(r"<preserve>.*?</preserve>", re.S)
@@ -30,7 +32,9 @@ def floor_of(view: View, count: Callable[[str, str], int], overhead: int, frame:
         parts = _held(message, view, at, newest, prompt)
         held += parts
         messages += len({p.where for p in parts})
-    return overhead + SPARE + frame * messages + sum(_tokens(p, message_role(view, p), count) for p in held)
+    last = {id(p) for m in view.messages[newest + 1 :] for p in m.parts if p.kind == "result"}
+    sizes = ((_tokens(p, message_role(view, p), count), id(p) in last) for p in held)
+    return overhead + SPARE + frame * messages + sum(min(size, CUT) if cut else size for size, cut in sizes)
 
 
 def _held(message: Message, view: View, at: int, newest: int, prompt: int) -> list[Part]:

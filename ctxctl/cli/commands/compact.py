@@ -141,6 +141,14 @@ def compact(
             "--redact/--no-redact", help="Take credentials and injected instructions out of what is written new."
         ),
     ] = True,
+    notes: Annotated[
+        bool,
+        typer.Option(
+            "--notes/--no-notes",
+            help="Write down decisions, finished and open work in agent_notes.md before anything is replaced.",
+            rich_help_panel=WRITE,
+        ),
+    ] = False,
     emit: Annotated[
         Emit | None, typer.Option("--emit", help="Print the provider's own request block for these settings instead.")
     ] = None,
@@ -187,6 +195,7 @@ def compact(
         llm_model,
         on_llm_failure.value if on_llm_failure is not None else None,
         redact,
+        notes,
         emit is not None,
         window,
         from_,

@@ -161,6 +161,7 @@ class _Run:
             settings.pressure_thresholds,
             settings.pressure,
             settings.manager,
+            settings.compaction,
         )
 
     def _tell_unused(self, asked: Asked) -> None:

@@ -70,6 +70,7 @@ def tune(
         thresholds=settings.pressure_thresholds,
         pressure=settings.pressure,
         manager=settings.manager,
+        compaction=settings.compaction,
     )
 
     def subject(path: str) -> Subject:

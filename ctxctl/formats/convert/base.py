@@ -15,6 +15,7 @@ import orjson
 
 from ctxctl.formats.base import Json, dumps
 from ctxctl.formats.message import Call, Chat, Losses, Medium, Message, Result, Text, Thinking
+from ctxctl.model.text import is_summary
 from ctxctl.registry import Registry
 
 TARGETS: Registry[type[Target]] = Registry("format to write", "ctxctl.formats.convert", "ctxctl.targets")
@@ -125,7 +126,7 @@ def uncarried(
     if not injected:
         losses.add(INJECTED, sum(1 for p in texts if p.kind == "memory_injection"))
     if not summaries:
-        losses.add(SUMMARIES, sum(1 for p in texts if p.kind == "summary" and not p.text.startswith("[summary]")))
+        losses.add(SUMMARIES, sum(1 for p in texts if p.kind == "summary" and not is_summary(p.text)))
     if not tools and chat.tools:
         losses.add(TOOLS, len(chat.tools))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from dataclasses import asdict
 from typing import Any
@@ -171,6 +172,10 @@ def compaction_report(item: Compaction) -> Report:
         facts.append(
             Fact("Model", f"{item.helper.calls} calls, {item.helper.failures} failed", f"{item.helper.seconds:.1f} s")
         )
+    pinned = [row for row in _pinned(item) if row["reason"] in ("rule", "preserve", "pinned")]
+    if pinned:
+        tokens = sum(row["tokens"] for row in pinned)
+        facts.append(Fact("Pinned", f"{len(pinned)} units of {tokens:,} tokens", "by rule or <preserve>"))
     if item.output is not None:
         facts.append(Fact("Output", item.output))
     if item.backup is not None:
@@ -266,13 +271,17 @@ def _next(item: Compaction) -> list[str]:
     if item.broken:
         return ["pin what the contract demands (--pin), or give a larger target"]
     if item.output is None:
-        return [f"ctxctl compact --to {item.goal.tokens} -o FILE {item.path}"] if item.changed else []
+        return [item.command] if item.changed else []
+    if item.output == "-":
+        return []
     steps = []
+    output = shlex.quote(item.output)
+    before = item.backup or item.path
     if item.recall_id is not None:
-        steps.append(f"ctxctl recall {item.output} --list   (what was replaced)")
-        steps.append(f"ctxctl recall --undo {item.output} -o FILE   (the original, byte for byte)")
-    if item.changed:
-        steps.append(f"ctxctl diff {item.backup or item.path} {item.output}   (what was lost)")
+        steps.append(f"ctxctl recall {output} --list   (what was replaced)")
+        steps.append(f"ctxctl recall --undo {output} -o FILE   (the original, byte for byte)")
+    if item.changed and before != "-":
+        steps.append(f"ctxctl diff {shlex.quote(before)} {output}   (what was lost)")
     if item.done.live.transcript.format == "claude-code" and item.session_id and item.changed and not item.backup:
         steps.append(f"claude --resume {item.session_id}   (once it lies in the project's folder under that name)")
     return steps

@@ -73,6 +73,27 @@ def test_what_never_replaces_anything(case: str) -> None:
     assert made.log[0].failure == made.reasons[0] != ""
 
 
+def test_what_was_written_for_the_same_material_is_given_again() -> None:
+    """While it is short enough: a compaction is planned again with a target that is a little lower."""
+    model = Scripted("a text of ten words that says what was done there", "brief")
+    made = helper(model)
+    first = made.write("conversation", "g", MATERIAL, 100)
+    assert first is not None and made.write("conversation", "g", MATERIAL, 90) == first
+    assert made.calls == 1
+    assert made.write("conversation", "g", MATERIAL, 5) == "brief"
+    assert made.write("conversation", "g", MATERIAL, 100) == "brief"
+    assert made.calls == 2
+    for task, goal, material in (("notes", "g", MATERIAL), ("conversation", "h", MATERIAL), ("notes", "g", "+ " * 99)):
+        made.write(task, goal, material, 90)
+    assert made.calls == 5
+
+
+def test_what_failed_is_asked_for_again() -> None:
+    made = helper(Scripted("", "fine"))
+    assert [made.write("notes", "g", MATERIAL, 100) for _ in range(3)] == [None, "fine", "fine"]
+    assert made.calls == 2
+
+
 def test_a_summary_is_shorter_than_the_original() -> None:
     model = Scripted("twelve words that say as much as the original did, or a bit more")
     assert helper(model).write("progressive", "g", "the original, in few words", 500) is None
@@ -89,7 +110,7 @@ def test_nothing_to_write_asks_nobody() -> None:
 def test_after_three_failures_in_a_row_the_extract_stays() -> None:
     model = Scripted(None, "fine", None, "", None, "fine")
     made = helper(model)
-    found = [made.write("notes", "g", MATERIAL, 100) for _ in range(8)]
+    found = [made.write("notes", f"goal {n}", MATERIAL, 100) for n in range(8)]
     assert found == [None, "fine", None, None, None, None, None, None]
     assert made.fallback and made.calls == 5 and made.failures == 4 and made.fell_back == 7
     assert made.reasons == ["it failed", "it failed", "an empty answer", "it failed"]

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from ctxctl.compaction.base import Scene
 from ctxctl.compaction.cascade import Cascade
 from ctxctl.compaction.options import CompactionOptions
+from ctxctl.compaction.unanswered import LEAST
 from ctxctl.eviction.base import Setting
 from ctxctl.eviction.hybrid import Hybrid
 from ctxctl.eviction.options import EvictionOptions
-from ctxctl.manager.compactor import Compacted, Compactor
+from ctxctl.manager.compactor import LAST_RESORT, Compacted, Compactor
 from ctxctl.manager.options import ManagerOptions
 
 STEPS = ("tool-results", "progressive", "conversation")
@@ -65,14 +66,21 @@ def test_what_holds_for_all(steps: Any, share: float, sessions: Any) -> None:
     before, target = window.tokens, max(1, int(share * window.tokens))
     protected = {b: window.text(b) for u in (*window.fixed, *window.protected()) for b in window.present(u)}
     floor = window.overhead + sum(window.entries[b].tokens for b in protected)
+    fresh = {b for u in window.fresh if u in window.resident for b in window.present(u)}
+    cuttable = {b for b in fresh if window.block(b).kind == "tool_result"}
+    lowest = floor - sum(max(0, window.entries[b].tokens - LEAST) for b in cuttable)
     _, done = compact(session, window, target)
     window.check()
     assert done.before == before and done.after == window.tokens <= before
     assert done.met is (done.after <= target)
-    if floor + 300 <= target:
+    if lowest + 300 <= target:
         assert done.met, "nothing that must stay is in the way"
     for number, text in protected.items():
-        assert window.text(number) == text and not window.entries[number].replaced
+        if number in cuttable and window.entries[number].replaced:  # the last resort, and only as that
+            assert floor + 300 > target and done.steps[-1].strategy == LAST_RESORT
+            assert "characters left out" in window.text(number)
+        else:
+            assert window.text(number) == text and not window.entries[number].replaced
     there = set(window.entries)
     for number, block in enumerate(session.blocks):  # no call without its results, nor the other way round
         unit = [b for b in window.units[window.unit_of[number]].blocks if session.blocks[b].kind != "thinking"]
@@ -169,3 +177,20 @@ def test_the_outcome_is_in_the_transcript_s_own_numbers(session: Any) -> None:
 def test_the_manager_s_thresholds_are_those_of_the_command() -> None:
     assert ManagerOptions() is not None
     assert sorted(CompactionOptions().cascade) == [0.75, 0.85, 0.92, 0.95]
+
+
+def test_the_last_resort_comes_last(session: Any) -> None:
+    """Results that no call has answered are cut when nothing else is left to do, and no more than needed."""
+    rounds(session, 8)
+    session.say("", ("Bash", {"command": "cat log"}, "line of the log\n" * 800))
+    window = session.window()
+    last = len(session.blocks) - 1
+    held = window.entries[last].tokens
+    _, done = compact(session, window, held + 400)
+    assert done.met and LAST_RESORT not in [s.strategy for s in done.steps] and not window.entries[last].replaced
+    _, done = compact(session, window := session.window(), held - 500)
+    assert done.met and [s.strategy for s in done.steps].index(LAST_RESORT) == len(done.steps) - 1 > 0
+    assert held - 900 < window.entries[last].tokens <= held - 500
+    assert "of 12800 characters left out" in window.text(last)
+    _, done = compact(session, session.window(), held - 500, evict=False)
+    assert not done.met and LAST_RESORT not in [s.strategy for s in done.steps]
