@@ -186,7 +186,7 @@ class Delivery:
                 )
 
     def _note(self, result: Compaction) -> list[str]:
-        """Notes that a step wants kept, or that were asked for, are written before anything is replaced (requirement C3)."""
+        """Notes that a step wants kept, or that were asked for, come before anything is replaced (requirement C3)."""
         entries = [entry for step in result.done.compacted.steps for entry in step.edits.entries]
         if self.asked.notes:
             from ctxctl.compaction.notes import entries_of

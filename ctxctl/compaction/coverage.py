@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from math import fsum, log1p
 
+from ctxctl.compaction.atomized import NUMBERED, named, named_by
 from ctxctl.model.text import shortened, through
-from ctxctl.trace.atoms import PRECISION, kind_of, words
+from ctxctl.trace.atoms import PRECISION, kind_of
 
-NUMBERED = re.compile(r"^[ \t]*[0-9]{1,6}(?:\t|\u2192|[:|-])[ \t]*")
-"""The number that tools put in front of a line."""
 SHORTEST, LONGEST = 8, 200
 """Characters of a line that is worth a place; a longer one is cut."""
+NOISE = re.compile(r"(?:</?[\w-]+>|#{1,6} .*|```.*|[-dl](?:[r-][w-][xsStT-]){3}.*|total \d+)$")
+"""Lines that name things but say nothing: tags, headings, fences, listings of folders."""
 HALF_LIFE = 0.35
 """Of the span of ages, after which a line is worth half."""
 SCANNED = 1_000_000
@@ -53,7 +54,7 @@ def chosen_lines(
     known: set[str] = set()
     left = SCANNED
     for text in reversed(covered):
-        known |= words(text)
+        known |= named(text)
         left -= len(text)
         if left < 0:
             break
@@ -62,7 +63,7 @@ def chosen_lines(
     per_source: dict[int, set[str]] = {}
     atoms: list[tuple[str, ...]] = []
     for source, _, line in lines:
-        found = tuple(w for w in words(NUMBERED.sub("", line)) if kind_of(w) is not None)
+        found = named_by(line)
         atoms.append(found)
         per_source.setdefault(source, set()).update(found)
     for mine in per_source.values():
@@ -116,7 +117,9 @@ def _candidates(sources: Sequence[Source]) -> tuple[list[tuple[int, int, str]], 
         left -= len(text)
         for position, line in enumerate(text.split("\n")):
             stripped = line.strip()
-            if len(stripped) >= SHORTEST and len(NUMBERED.sub("", stripped)) >= SHORTEST:
+            if len(stripped) < SHORTEST or NOISE.match(stripped):
+                continue
+            if len(NUMBERED.sub("", stripped)) >= SHORTEST:
                 if len(stripped) > LONGEST:
                     kept = shortened(stripped, LONGEST)
                     if len(kept) < LONGEST // 2:

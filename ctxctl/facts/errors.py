@@ -6,6 +6,7 @@ import re
 from collections.abc import Container
 
 from ctxctl.model.block import Block
+from ctxctl.model.text import shortened
 
 MOST = 10
 """Errors that are told."""
@@ -77,4 +78,4 @@ def told(text: str) -> str:
     if "Traceback (most recent call last)" in text:
         lines.reverse()
     line = next((line for line in lines if _SIGN.search(line)), lines[0])
-    return " ".join(line.split())[:LONGEST]
+    return shortened(" ".join(line.split()), LONGEST)

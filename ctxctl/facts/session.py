@@ -18,7 +18,7 @@ from ctxctl.facts.shell import Command, commands
 from ctxctl.facts.todos import TodoLog, folded
 from ctxctl.model.block import Block
 from ctxctl.model.summary import LeftOut, SessionSummary
-from ctxctl.model.text import is_summary
+from ctxctl.model.text import is_summary, shortened
 
 # mini-swe-agent runs the one fenced block of an answer, and nothing when there are several
 _RUN = re.compile(r"```(?:bash|sh|mswea_bash_command)[ \t]*\n(.*?)\n```", re.DOTALL)
@@ -240,7 +240,9 @@ class SessionFacts:
                 self._prose.decide(pending.number, pending.turn, folded(f"{question} {answer} (the user's answer)"))
         elif pending.kind == "plan":
             if not failed and "approved" in text[:200]:
-                title = folded(str((pending.given or {}).get("plan", "")).lstrip("# ").partition("\n")[0])[:200]
+                title = shortened(
+                    folded(str((pending.given or {}).get("plan", "")).lstrip("# ").partition("\n")[0]), 200
+                )
                 self._prose.decide(pending.number, pending.turn, f"the user approved the plan: {title}")
         else:
             failed = failed or broken(text) or (pending.kind == tools.PATCH and status(text) not in (None, 0))
