@@ -5,7 +5,8 @@
 Each session is cut at several turns; the window there is compacted to the same share of its tokens each way,
 and by two controls: plain truncation (the oldest leave) and first lines. What the turns after the cut use of content
 from before it (paths, identifiers, numbers, whole lines, the same call again) is then looked for in what is left,
-unless it came in again in between. Weights and classes are those of `ctxctl.trace.references`. Tokens saved stand beside.
+unless it came in again in between. Weights and classes are those of `ctxctl.trace.references`. Tokens saved stand
+beside.
 """
 
 from __future__ import annotations

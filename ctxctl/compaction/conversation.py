@@ -58,7 +58,7 @@ class Conversation(Strategy):
         kept = sum(window.resident[u] for g in tail for u in g.units if u not in protected)
         free = scene.target - held - kept - scene.frame
         replaced = sum(window.entries[b].tokens for u in leaving for b in window.present(u))
-        most = max(min(int(scene.target * shares.summary_share), free), LEAST_SUMMARY)
+        most = max(min(int(scene.target * shares.summary_share), free), min(LEAST_SUMMARY, free))
         most = min(most, int(replaced * LARGEST_PART))  # a summary of little is less
         return replacing(scene, leaving, self._summary(scene, leaving, most), self.name)
 

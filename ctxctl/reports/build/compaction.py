@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
+from ctxctl.compaction.replacing import LEAST_SUMMARY
 from ctxctl.manager.result import Compaction
 from ctxctl.reports.document import Column, Fact, Finding, Level, Report, Table
 
@@ -256,6 +257,12 @@ def _findings(item: Compaction) -> list[Finding]:
             found.append(
                 Finding("warning", "fallback", f"{step.strategy}: the extractive summary was used: {step.fallback}")
             )
+    for step in item.done.compacted.steps:
+        for change in step.edits.replaces:
+            if change.kind is not None and change.tokens < LEAST_SUMMARY < (step.before - step.after) // 4:
+                message = f"the summary has only {change.tokens} tokens: most of the facts did not fit"
+                least = item.after + LEAST_SUMMARY * 2
+                found.append(Finding("warning", "short_summary", message, f"--to {least} or more leaves room for them"))
     for outcome in item.contract:
         if not outcome.ok:
             level: Level = "critical" if outcome.required else "warning"
@@ -267,7 +274,7 @@ def _findings(item: Compaction) -> list[Finding]:
 
 def _next(item: Compaction) -> list[str]:
     if not item.met:
-        return [f"give a target of at least {item.after:,} tokens, or unpin something"]
+        return [f"give a target of at least {item.after + 2 * LEAST_SUMMARY:,} tokens, or unpin something"]
     if item.broken:
         return ["pin what the contract demands (--pin), or give a larger target"]
     if item.output is None:
