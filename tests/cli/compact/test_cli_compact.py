@@ -221,7 +221,8 @@ def test_a_target_below_the_floor_names_what_holds_it(compact: Any, session: Any
     assert "s.jsonl" in done.err and "500 tokens can't be met" in done.err and "(task " in done.err
     text = compact("--to", "500", "-o", "out.jsonl", path)
     assert text.code == 5 and "not met: nothing was written" in text.out
-    assert f"give a target of at least {found['after_tokens']:,} tokens" in text.out
+    least = found["after_tokens"] + 240  # with room for a summary that says something
+    assert f"give a target of at least {least:,} tokens" in text.out
     assert snapshot() == before
 
 
