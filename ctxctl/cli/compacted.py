@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -124,3 +125,24 @@ def _cleaned(value: Any) -> Any:
     if isinstance(value, list):
         return [_cleaned(item) for item in value]
     return sanitize(value, tool_output=False).text if isinstance(value, str) else value
+
+
+def retyped(asked: Asked, path: str, tokens: int) -> str:
+    """What to type for the same compaction, written to a file. tokens: the target, where none was given."""
+    words = ["ctxctl", "compact", "--to", asked.to or str(tokens)]
+    words += [word for name in asked.strategies for word in ("--strategy", name)]
+    words += ["--keep-turns", str(asked.keep_turns)] if asked.keep_turns else []
+    words += [word for rule in asked.pins for word in ("--pin", rule)]
+    for option, value in (
+        ("--window", asked.window),
+        ("--from", asked.from_),
+        ("--config", asked.config),
+        ("--llm", asked.llm),
+        ("--llm-endpoint", asked.llm_endpoint),
+        ("--llm-model", asked.llm_model),
+    ):
+        words += [option, str(value)] if value is not None else []
+    words += ["--no-evict"] if not asked.evict else []
+    from ctxctl.guard.sanitize import sanitize
+
+    return f"{sanitize(shlex.join(words)).text} -o FILE {shlex.quote(path)}"

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ctxctl.cli import options as opt
+from ctxctl.cli.compacted import retyped
 from ctxctl.cli.inputs import Inputs, is_same, resolve
 from ctxctl.cli.io import Progress, Streams
 from ctxctl.cli.placing import drafted, put, writers_of
@@ -267,7 +268,7 @@ class _Run:
         )
         done = worker.run(goal)
         result = Compaction(path, done, goal, dict(cleaner.counts), helper, settings, self._rates(live))
-        result = replace(result, command=self._command(path, goal.tokens))
+        result = replace(result, command=retyped(asked, path, goal.tokens))
         if not done.compacted.met or asked.dry_run:
             return result.measured()
         if not done.outcome or done.compacted.freed <= 0:
@@ -286,25 +287,6 @@ class _Run:
             if not done.compacted.met:
                 return result.measured()
         raise InputError("the written transcript stays above the target", path=path, hint="please report this")
-
-    def _command(self, path: str, tokens: int) -> str:
-        """What to type for the same compaction, written to a file."""
-        asked = self.asked
-        words = ["ctxctl", "compact", "--to", asked.to or str(tokens)]
-        words += [word for name in asked.strategies for word in ("--strategy", name)]
-        words += ["--keep-turns", str(asked.keep_turns)] if asked.keep_turns else []
-        words += [word for rule in asked.pins for word in ("--pin", rule)]
-        for option, value in (
-            ("--window", asked.window),
-            ("--from", asked.from_),
-            ("--config", asked.config),
-            ("--llm", asked.llm),
-            ("--llm-endpoint", asked.llm_endpoint),
-            ("--llm-model", asked.llm_model),
-        ):
-            words += [option, str(value)] if value is not None else []
-        words += ["--no-evict"] if not asked.evict else []
-        return f"{shlex.join(words)} -o FILE {shlex.quote(path)}"
 
     def _size(self, live: LiveWindow) -> int:
         from ctxctl.model.limits import DEFAULT_WINDOW

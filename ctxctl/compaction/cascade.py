@@ -32,8 +32,8 @@ def allowed_steps(options: CompactionOptions, utilization: float) -> list[str]:
 
 
 class Cascade:
-    """Carries out steps on a window. clean: what every new text passes; keep_notes: takes what a step wants noted
-    before it changes anything. One object serves one run, or one live session.
+    """Carries out steps on a window. clean: what every new text passes. One object serves one run, or one live session;
+    what a step wants noted (`Edits.entries`) is for whoever runs it.
 
     Strategies mark with the default mark; another one that the settings name takes its place here, in what they write
     and in what they measure."""
@@ -42,11 +42,9 @@ class Cascade:
         self,
         options: CompactionOptions,
         clean: Callable[[str], str],
-        keep_notes: Callable[[Sequence[Note]], None] | None = None,
     ) -> None:
         self.options = options
         self._clean = clean
-        self._keep_notes = keep_notes
         self._strategies: dict[str, Strategy] = {}
 
     def run(self, names: Sequence[str], scene: Scene, *, minimum: int = 0) -> list[Step]:
@@ -74,8 +72,6 @@ class Cascade:
         freed = freed_by(window, edits)
         if freed <= 0 or freed < min(minimum, before - scene.target):
             return None
-        if edits.entries and self._keep_notes is not None:
-            self._keep_notes(edits.entries)
         units = {d.unit for d in edits.drops} | {window.unit_of[c.block] for c in edits.replaces if c.block >= 0}
         window.apply(edits)
         reason = _reason(scene, missing)

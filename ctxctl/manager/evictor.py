@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ctxctl.eviction.base import Policy
+from ctxctl.model.decision import Outlook
 from ctxctl.model.edits import Drop, Edits, joined
-from ctxctl.model.window import Outlook, Window
+from ctxctl.model.window import Window
 
 NOTHING = Edits()
 

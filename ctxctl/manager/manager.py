@@ -18,10 +18,11 @@ from ctxctl.manager.evictor import Evictor
 from ctxctl.manager.ledger import Ledger
 from ctxctl.manager.options import ManagerOptions
 from ctxctl.model.block import KINDS
+from ctxctl.model.decision import Decision, Outlook
 from ctxctl.model.edits import Drop, Edits, joined
 from ctxctl.model.limits import DEFAULT_WINDOW
 from ctxctl.model.unit import Trace
-from ctxctl.model.window import Decision, Outlook, Window
+from ctxctl.model.window import Window
 from ctxctl.pressure.monitor import ContextPressureMonitor
 from ctxctl.pressure.options import PressureOptions, PressureThresholds
 

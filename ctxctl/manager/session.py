@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import floor
 
@@ -15,7 +15,7 @@ from ctxctl.eviction.hybrid import Hybrid
 from ctxctl.eviction.options import EvictionOptions
 from ctxctl.facts.session import SessionFacts
 from ctxctl.manager.compactor import Compacted, Compactor
-from ctxctl.model.edits import Note, Outcome
+from ctxctl.model.edits import Outcome
 from ctxctl.model.summary import SessionSummary
 from ctxctl.trace.live import LiveWindow
 
@@ -87,7 +87,6 @@ class SessionCompactor:
         cleaner: Cleaner,
         helper: Writes | None = None,
         recall: str = "",
-        keep_notes: Callable[[Sequence[Note]], None] | None = None,
     ) -> None:
         self.live = live
         self._compaction = compaction
@@ -95,7 +94,6 @@ class SessionCompactor:
         self._cleaner = cleaner
         self._helper = helper
         self._recall = recall
-        self._keep_notes = keep_notes
         self._told = told(facts, live)
 
     def run(self, goal: Goal) -> CompactedSession:
@@ -107,7 +105,7 @@ class SessionCompactor:
             window.kept.update(
                 u for u in window.resident if any(window.block(b).turn > newest for b in window.present(u))
             )
-        cascade = Cascade(self._compaction, self._cleaner, self._keep_notes)
+        cascade = Cascade(self._compaction, self._cleaner)
         setting = Setting(goal.size, live.count, self._eviction)
         compactor = Compactor(window, cascade, Hybrid(setting), goal.size)
         utilization = window.tokens / goal.size

@@ -11,8 +11,8 @@ from ctxctl.eviction.options import EvictionOptions
 from ctxctl.eviction.pins import pins_of
 from ctxctl.manager.manager import ContextWindowManager
 from ctxctl.model.block import Block, Source
+from ctxctl.model.decision import Decision
 from ctxctl.model.unit import Grouper, Trace, Turn
-from ctxctl.model.window import Decision
 
 
 class Builder:

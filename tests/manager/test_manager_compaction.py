@@ -11,8 +11,8 @@ import pytest
 from ctxctl.compaction.options import CompactionOptions
 from ctxctl.eviction.pins import pins_of
 from ctxctl.manager.manager import ContextWindowManager
+from ctxctl.model.decision import Decision
 from ctxctl.model.unit import Trace
-from ctxctl.model.window import Decision
 from ctxctl.settings.load import load, model_table
 from ctxctl.simulate.replay import ReplayOptions, replay
 from ctxctl.tokens.estimate import counter_for

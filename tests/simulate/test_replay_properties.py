@@ -13,8 +13,8 @@ from ctxctl.eviction.options import EvictionOptions
 from ctxctl.eviction.pins import pins_of
 from ctxctl.manager.manager import ContextWindowManager
 from ctxctl.model.block import Block, Source
+from ctxctl.model.decision import Decision
 from ctxctl.model.unit import Grouper, Reference, Trace, Turn
-from ctxctl.model.window import Decision
 from ctxctl.simulate.replay import ReplayOptions, replay
 
 RANKING = ["fifo", "lru", "priority", "semantic", "type-ttl", "hybrid", "random:seed=7", "largest-first"]
