@@ -189,8 +189,8 @@ def essential(facts: SessionSummary) -> SessionSummary:
 
 
 def untold(facts: SessionSummary, window: Window) -> SessionSummary:
-    """Facts without the requests and constraints of messages that stay for sure: the user's newest words are there once
-    (rule V8), and so are those that are pinned."""
+    """Facts without goal, requests and constraints of messages that stay for sure: the user's newest words are there
+    once (rule V8), and so are those that are pinned."""
     staying = [
         folded(window.text(b))
         for unit in (*window.asked, *window.fixed)
@@ -201,4 +201,5 @@ def untold(facts: SessionSummary, window: Window) -> SessionSummary:
     def left(texts: Sequence[str]) -> tuple[str, ...]:
         return tuple(text for text in texts if not any(folded(text) in said for said in staying))
 
-    return replace(facts, requests=left(facts.requests), constraints=left(facts.constraints))
+    goal = (left((facts.goal,)) or ("",))[0]
+    return replace(facts, goal=goal, requests=left(facts.requests), constraints=left(facts.constraints))

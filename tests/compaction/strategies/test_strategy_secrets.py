@@ -95,8 +95,8 @@ def test_no_part_of_a_credential_is_written(name: str, way: str, sessions: Any) 
         talk(session, start, way)
         session.facts = facts_of(session)
         scene = session.scene(0.2, clean=Cleaner(), recall="ctxctl recall out.jsonl")
-        noted: list[Any] = []
-        Cascade(CompactionOptions(), scene.clean, noted.extend).run((name,), scene)
+        steps = Cascade(CompactionOptions(), scene.clean).run((name,), scene)
+        noted = [note for step in steps for note in step.edits.entries]
         new = [entry.text or "" for entry in scene.window.entries.values() if entry.replaced]
         new += [note.text for note in noted]
         kept = {block.text for block in session.blocks}
