@@ -24,7 +24,7 @@ NOISE = re.compile(r"(?:</?[\w-]+>|#{1,6} .*|```.*|[-dl](?:[r-][w-][xsStT-]){3}.
 """Lines that name things but say nothing: tags, headings, fences, listings of folders."""
 HALF_LIFE = 0.35
 """Of the span of ages, after which a line is worth half."""
-SCANNED = 1_000_000
+SCANNED = 600_000
 """Characters that are weighed at most, the newest; of what is older only first lines."""
 CHARACTERS_PER_TOKEN = 3.6
 WHOLE_LINE = 0.6
@@ -106,7 +106,7 @@ def chosen_lines(
 
 
 def _candidates(sources: Sequence[Source]) -> tuple[list[tuple[int, int, str]], dict[int, str]]:
-    """(source, position, line) of all lines that may be kept; of what is beyond the newest million characters only
+    """(source, position, line) of all lines that may be kept; of what is beyond the newest 600,000 characters only
     the first line of each text. Long lines are cut between words; those that can't be, whole as far as the word goes in
     which they are cut, by their number among the lines."""
     found: list[tuple[int, int, str]] = []
