@@ -28,6 +28,9 @@ SHORT = 120
 """Characters that an extract may have of any text."""
 SCANNED = 15
 """Lines of a text that are weighed, from its beginning and from its end; between them those with a sign of failure."""
+VERDICT = re.compile(r"^[^\n]*\b\d+ (?:passed|failed|passing|failing|errors?)\b[^\n]*$|^test result: [^\n]*$", re.M)
+VERDICT_WITHIN = 2_000
+"""Characters at the end of an output in which a run of tests says how it ended."""
 SIGNS = ("rror", "xception", "arning", "ailed", "FAIL")
 _COMPOUND = re.compile(r"[A-Za-z0-9][_.][A-Za-z]|[a-z][A-Z]")
 _DIGITS = re.compile(r"\b\d{3,}\b")
@@ -105,10 +108,24 @@ def heading(block: Block, ref: str | None = None) -> str:
     return f"{MARK} turn {block.turn}, {what}" + (f", recall id {ref}" if ref else "")
 
 
+def verdict(block: Block) -> str:
+    """The line in which a run of tests says how it ended, empty where there is none: whatever else is left out, a run
+    that failed must not pass for one that went well."""
+    if block.kind != "tool_result":
+        return ""
+    found = ""
+    for match in VERDICT.finditer(block.text[-VERDICT_WITHIN:]):
+        found = match.group().strip()
+    return shortened(found, SHORT)
+
+
 def findings(block: Block, lines: list[str], ref: str | None = None) -> str:
     """A marked text of chosen lines of a block, with how many were left out and how long it was."""
     total = sum(1 for line in block.text.split("\n") if line.strip())
     left = total - len(lines)
+    said = verdict(block)
+    if said and said not in lines:
+        lines, left = [*lines, said], left - 1
     short = left > 0 or sum(map(len, lines)) < len(block.text.strip()) - len(lines)
     tail = [f"({left:,} of {total:,} lines left out, {len(block.text)} characters in all)"] if short else []
     return "\n".join([f"{heading(block, ref)}:", *lines, *tail])
@@ -121,6 +138,9 @@ def gist(block: Block, lines: list[str], most: int, clean: Clean | None = None) 
     failed = next((line.strip() for line in block.text.split("\n") if any(sign in line for sign in SIGNS)), "")
     if block.is_error and failed and failed not in said:
         said = [f"failed: {failed}", *said]
+    told = verdict(block)
+    if told:
+        said = [told, *(line for line in said if line != told)]
     text = "\n".join([f"{MARK} {said[0]}", *said[1:]])
     return shortened(text, most, clean).rstrip()
 
