@@ -85,3 +85,17 @@ class SummaryFailedError(CtxctlError):
 
     exit_code = ExitCode.TARGET
     code = "summary_failed"
+
+
+class RefusedError(CtxctlError):
+    """Nothing was done, since something else was there first: a newer state, a lock that stayed taken."""
+
+    exit_code = ExitCode.FINDING
+    code = "refused"
+
+
+class TargetError(CtxctlError):
+    """What may not be cut is larger than the limit that was given."""
+
+    exit_code = ExitCode.TARGET
+    code = "target"

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from ctxctl.errors import InputError
+from ctxctl.errors import InputError, RefusedError
+
+POLL = 0.01
+"""Seconds between two looks at a lock that is taken."""
 
 
 def sanitized(text: str, *, tool_output: bool = True) -> str:
@@ -89,3 +94,66 @@ def _lock(file: BinaryIO) -> None:
     except ImportError:
         return
     fcntl.flock(file.fileno(), fcntl.LOCK_EX)
+
+
+@contextmanager
+def locked(folder: Path, *, wait: float) -> Iterator[None]:
+    """The folder's lock: among all writers of ours one at a time changes the state in it.
+
+    It is a lock of the system on the folder itself: no file is left over, and it is gone with the process that holds
+    it. Where the system has no such locks nothing keeps writers apart. wait: seconds until RefusedError is raised.
+    Raises InputError for a folder that there is not.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise InputError(f"can't be written: {error.strerror or error}", path=str(folder)) from None
+    try:
+        end = time.monotonic() + wait
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= end:
+                    raise RefusedError(
+                        f"another process has been writing the state for {wait:g} s",
+                        path=str(folder),
+                        hint="run it again; cross_window.lock_wait in the settings waits longer",
+                    ) from None
+                time.sleep(POLL)
+            except OSError:  # a file system without locks
+                break
+        yield
+    finally:
+        os.close(handle)
+
+
+def replace_whole(path: Path, data: bytes, *, mode_of: str | None = None) -> None:
+    """Write a companion file whole or not at all: whoever reads it meanwhile gets the old one or the new one.
+
+    A symbolic link keeps pointing to where it did, an existing file keeps its permissions, a new one is no wider than
+    `mode_of`. Raises InputError when it can't be written; then nothing has changed.
+    """
+    target = Path(os.path.realpath(path))
+    name = ""
+    try:
+        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else bounded_mode(mode_of)
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:80]}.", suffix=".tmp")
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, mode)
+        os.replace(name, target)
+    except OSError as error:
+        raise InputError(f"can't be written: {error.strerror or error}", path=str(path)) from None
+    finally:
+        if name:
+            with suppress(OSError):
+                os.unlink(name)
