@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-COMMANDS = re.findall(r"^\$ (.+)$", "\n".join(re.findall(r"```console\n(.*?)```", README, re.S)), re.M)
+BLOCKS = [re.findall(r"^\$ (.+)$", block, re.M) for block in re.findall(r"```console\n(.*?)```", README, re.S)]
 SET_UP = re.findall(r"```sh\n(.+?)\n```", README)
 
 
@@ -30,15 +30,17 @@ def run(command: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
 
 
 def test_there_are_commands() -> None:
-    assert len(COMMANDS) >= 10
+    assert sum(map(len, BLOCKS)) >= 10
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_command_runs(command: str, folder: Path) -> None:
-    done = run(command, folder)
-    assert done.returncode == 0, done.stderr.decode()
-    assert done.stdout
-    assert b"error" not in done.stderr
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block[0])
+def test_commands_run(block: list[str], folder: Path) -> None:
+    """Those of a block in their order, in one folder."""
+    for command in block:
+        done = run(command, folder)
+        assert done.returncode == 0, f"{command}\n{done.stderr.decode()}"
+        assert done.stdout or done.stderr or " > " in command or " -o " in command, command
+        assert b"error" not in done.stderr, f"{command}\n{done.stderr.decode()}"
 
 
 def test_set_up_is_two_lines_that_the_first_blocks_hold() -> None:

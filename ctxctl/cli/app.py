@@ -13,15 +13,20 @@ from typer.exceptions import Abort, TyperException
 from ctxctl import __version__
 from ctxctl.cli.commands import (
     analyze,
+    audit,
     check,
+    checkpoint,
     compact,
     config,
     convert,
     demo,
     diff,
     guard,
+    hook,
     list_,
+    notes,
     recall,
+    resume,
     simulate,
     tune,
 )
@@ -60,13 +65,18 @@ app.command("analyze", short_help="How full the window was, what filled it, what
 app.command("simulate", short_help="What other policies would have cost and lost.")(simulate.simulate)
 app.command("tune", short_help="The cheapest settings for your own sessions.")(tune.tune)
 app.command("compact", short_help="Compact a session so that its agent can resume it.")(compact.compact)
+app.command("checkpoint", short_help="Save the state of a task for the next window.")(checkpoint.checkpoint)
+app.command("resume", short_help="The prompt that the next window of a task starts with.")(resume.resume)
 app.command("diff", short_help="What was lost between two transcripts.")(diff.diff)
 app.command("convert", short_help="A transcript in another format.")(convert.convert)
 app.command("check", short_help="Whether a transcript could be sent as it stands, and its repair.")(check.check)
 app.command("demo", short_help="The report on a shipped sample.")(demo.demo)
 app.command("list", short_help="Formats, models with prices, policies, strategies, presets.")(list_.list_)
 app.add_typer(guard.app, name="guard", short_help="Find and take out injected instructions and credentials.")
+app.add_typer(hook.app, name="hook", short_help="Let an agent save its state and start with it.")
 app.add_typer(config.app, name="config")
+app.add_typer(notes.app, name="notes", short_help="What the next window must know: write, list, show.")
+app.add_typer(audit.app, name="audit", short_help="What was done to sessions, hash-chained: show, verify.")
 app.command("recall", short_help="Bring back what a compaction took out.")(recall.recall)
 
 

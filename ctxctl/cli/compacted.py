@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ctxctl.cli.batch import Done
     from ctxctl.cli.compacting import Asked
     from ctxctl.manager.result import Compaction
+    from ctxctl.trace.live import LiveWindow
 
 
 def show(
@@ -63,6 +64,14 @@ def _tell(item: Compaction, streams: Streams, *, aloud: bool) -> None:
             say(f"failed: {item.path}: {outcome.kind} {outcome.name!r}: {outcome.detail}; nothing was written")
         elif not outcome.ok and aloud:
             streams.note(f"warning: {item.path}: {outcome.kind} {outcome.name!r}: {outcome.detail}")
+
+
+def tell_damage(live: LiveWindow, path: str, streams: Streams) -> None:
+    """What reading met with."""
+    for item in live.transcript.diagnostics:
+        if item.severity != "info" or streams.verbosity > 0:
+            line = f":{item.line}" if item.line is not None else ""
+            streams.note(f"{item.severity}: {path}{line}: {item.message} [{item.code}]")
 
 
 def _print_json(
@@ -143,6 +152,8 @@ def retyped(asked: Asked, path: str, tokens: int) -> str:
     ):
         words += [option, str(value)] if value is not None else []
     words += ["--no-evict"] if not asked.evict else []
+    words += ["--no-from-notes"] if not asked.from_notes else []
+    words += ["--state-dir", str(asked.state_dir)] if asked.state_dir is not None else []
     from ctxctl.guard.sanitize import sanitize
 
     return f"{sanitize(shlex.join(words)).text} -o FILE {shlex.quote(path)}"

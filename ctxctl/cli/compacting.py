@@ -14,8 +14,9 @@ from math import floor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ctxctl.cli import companions
 from ctxctl.cli import options as opt
-from ctxctl.cli.compacted import retyped
+from ctxctl.cli.compacted import retyped, tell_damage
 from ctxctl.cli.inputs import Inputs, is_same, resolve
 from ctxctl.cli.io import Progress, Streams
 from ctxctl.cli.placing import drafted, put, writers_of
@@ -25,6 +26,7 @@ from ctxctl.settings.sizes import size as size_of
 if TYPE_CHECKING:
     from ctxctl.compaction.helper import Helper
     from ctxctl.manager.result import Compaction
+    from ctxctl.state.noted import Notebook
     from ctxctl.trace.live import LiveWindow
 
 MOST_TRIES = 4
@@ -59,6 +61,8 @@ class Asked:
     on_llm_failure: str | None
     redact: bool
     notes: bool
+    audit: bool
+    from_notes: bool
     emit: bool
     window: str | None
     from_: str | None
@@ -173,6 +177,7 @@ class _Run:
     def __init__(self, asked: Asked, streams: Streams, settings: Any, table: Any) -> None:
         self.asked, self.streams, self.settings, self.table = asked, streams, settings, table
         self.rules = asked.pins
+        self.noted: Notebook | None = None
 
     def go(self, inputs: Inputs) -> int:
         from ctxctl.cli.batch import each, failed_status, tell_skipped
@@ -235,7 +240,7 @@ class _Run:
                 format_name=asked.from_,
                 progress=progress,
             )
-        self._tell_damage(live, path)
+        tell_damage(live, path, self.streams)
         self._tell_pins(live, path)
         size = self._size(live)
         target = None if asked.to is None else target_of(asked.to, size, live.window.tokens)
@@ -250,6 +255,8 @@ class _Run:
             keep_turns=asked.keep_turns,
         )
         place = self._place(path, live, packed=store.packed)
+        companions.check_trail(asked, settings)
+        self.noted = companions.notes_before(asked, settings)
         cleaner = Cleaner(asked.redact)
         if not asked.redact:
             self.streams.note("warning: --no-redact: credentials may stand in what is written new")
@@ -265,10 +272,12 @@ class _Run:
             cleaner=cleaner,
             helper=helper,
             recall=f"ctxctl recall {shlex.quote(os.path.abspath(place))}" if place is not None and asked.recall else "",
+            noted=self.noted,
         )
         done = worker.run(goal)
         result = Compaction(path, done, goal, dict(cleaner.counts), helper, settings, self._rates(live))
         result = replace(result, command=retyped(asked, path, goal.tokens))
+        companions.tell_notes(result, self.noted, self.streams)
         if not done.compacted.met or asked.dry_run:
             return result.measured()
         if not done.outcome or done.compacted.freed <= 0:
@@ -374,7 +383,7 @@ class _Run:
         """Write, prove and put in place; or the tokens by which the file is above the target."""
         from ctxctl.cli.delivery import Delivery
 
-        return Delivery(self.asked, self.streams, self.settings).write(result, place, store, path)
+        return Delivery(self.asked, self.streams, self.settings, self.noted).write(result, place, store, path)
 
     def _tell_pins(self, live: LiveWindow, path: str) -> None:
         """A pin that keeps nothing is most likely misspelt."""
@@ -385,9 +394,3 @@ class _Run:
         for text, rule in zip(self.rules, own, strict=True):
             if not any(Matcher(rule).fits(block) for block in live.window.blocks):
                 self.streams.note(f"warning: {path}: --pin {text} fits nothing that is in the window")
-
-    def _tell_damage(self, live: LiveWindow, path: str) -> None:
-        for item in live.transcript.diagnostics:
-            if item.severity != "info" or self.streams.verbosity > 0:
-                line = f":{item.line}" if item.line is not None else ""
-                self.streams.note(f"{item.severity}: {path}{line}: {item.message} [{item.code}]")

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ctxctl.cli.companions import checkpoint_after, checkpoint_before, companion, record
 from ctxctl.cli.io import Streams
 from ctxctl.cli.placing import back_up, drafted, put
 from ctxctl.errors import CtxctlError, InputError
@@ -19,6 +20,7 @@ from ctxctl.model.text import NO_RESULT, clean, is_summary
 if TYPE_CHECKING:
     from ctxctl.cli.compacting import Asked
     from ctxctl.manager.result import Compaction
+    from ctxctl.state.noted import Notebook
 
 
 CLOSE = 1.1
@@ -34,8 +36,8 @@ class NotProvedError(CtxctlError):
 class Delivery:
     """Delivers one compaction."""
 
-    def __init__(self, asked: Asked, streams: Streams, settings: Any) -> None:
-        self.asked, self.streams, self.settings = asked, streams, settings
+    def __init__(self, asked: Asked, streams: Streams, settings: Any, noted: Notebook | None = None) -> None:
+        self.asked, self.streams, self.settings, self.noted = asked, streams, settings, noted
         self.now = datetime.now(UTC)
 
     def write(self, result: Compaction, place: Path | None, store: Any, path: str) -> Compaction | int:
@@ -142,18 +144,22 @@ class Delivery:
                 stack.callback(_unless_put, backup, file)
                 written.append(str(backup))
             self._still(store, path)
+            written += checkpoint_before(self.asked, self.settings, result, self.now, self.streams)
             written += self._note(result)
             recall_id = kept.commit(str(place), digest) if kept is not None else None
             self._still(store, path)  # between this look and the rename lie microseconds
             put(file, place, force=self.asked.force or self.asked.in_place)
+        if self.asked.in_place:
+            written += checkpoint_after(self.asked, self.settings, result, place, self.now)
         written += self._record(result, recall_id)
-        return replace(
+        result = replace(
             result,
             output=str(place),
             backup=str(backup) if backup is not None else None,
             recall_id=recall_id,
-            written=tuple(written),
         )
+        written += record(self.asked, self.settings, result, self.now, digest)
+        return replace(result, written=tuple(dict.fromkeys(written)))
 
     def _keep(self, kept: Any, result: Compaction, store: Any, path: str) -> None:
         """What is replaced goes to the recall store, with the whole original."""
@@ -192,11 +198,13 @@ class Delivery:
             from ctxctl.compaction.notes import entries_of
 
             entries += [entry for entry in entries_of(result.done.facts) if entry not in entries]
+        if self.noted is not None:
+            entries = self.noted.untold(entries)
         if not entries:
             return []
         from ctxctl.state.notes import append_notes
 
-        at = self._state(self.settings.compaction.notes_file)
+        at = companion(self.asked, self.settings.compaction.notes_file)
         mode_of = None if result.path == "-" else result.path
         append_notes(at, entries, self.now, mode_of=mode_of)
         return [str(at)]
@@ -206,7 +214,7 @@ class Delivery:
             return []
         from ctxctl.state.ledger import append
 
-        at = self._state(self.settings.contract.ledger_file)
+        at = companion(self.asked, self.settings.contract.ledger_file)
         append(
             at,
             result.contract,
@@ -217,15 +225,14 @@ class Delivery:
         )
         return [str(at)]
 
-    def _state(self, name: str) -> Path:
-        folder = self.asked.state_dir or Path()
-        return folder / name
-
     def _to_stdout(self, result: Compaction, file: Path) -> Compaction:
-        written = self._note(result) + self._record(result, None)
+        written = checkpoint_before(self.asked, self.settings, result, self.now, self.streams)
+        written += self._note(result) + self._record(result, None)
         with open(file, "rb") as draft:
             self.streams.payload(iter(lambda: draft.read(1 << 20), b""))
-        return replace(result, output="-", written=tuple(written))
+        result = replace(result, output="-")
+        written += record(self.asked, self.settings, result, self.now, None)
+        return replace(result, written=tuple(dict.fromkeys(written)))
 
 
 @contextmanager

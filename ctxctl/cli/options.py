@@ -53,6 +53,12 @@ Window = Annotated[str | None, typer.Option("--window", metavar="TOKENS", help="
 Config = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", help="Settings file instead of the project's .ctxctl.yaml.")
 ]
+StateDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--state-dir", metavar="DIR", help="Where the state lies; by default the working folder.", show_default=False
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Short for --output-format json.")]
 Form = Annotated[
     OutputFormat | None,

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from ctxctl.eviction.options import EvictionOptions, Rule
 from ctxctl.facts.pins import KINDS as TAGGED
 from ctxctl.facts.pins import OPEN, spans
+from ctxctl.facts.resumed import given
 from ctxctl.model.block import Block
 
 MEDIA = ("image", "document")
@@ -44,12 +45,11 @@ def pins_of(options: EvictionOptions) -> Callable[[Block], str | None]:
     def reason(block: Block) -> str | None:
         if block.kind in kinds:
             return block.kind
-        if block.kind == "user_message" and options.pin_task and block.exchange >= 1 and block.text.strip():
-            if not task:
-                task.append(f"{block.thread} {block.message}")
-            if task[0] == f"{block.thread} {block.message}":
-                return "task"
-        if task and block.kind in MEDIA and block.call_id is None and task[0] == f"{block.thread} {block.message}":
+        message = f"{block.thread} {block.message}"
+        if options.pin_task and task[:1] in ([], [message]) and _states_task(block):
+            task[:] = [message]
+            return "task"
+        if task and block.kind in MEDIA and block.call_id is None and task[0] == message:
             return "task"  # a picture or document that came with it
         if block.pinned:
             return "pinned"
@@ -61,3 +61,11 @@ def pins_of(options: EvictionOptions) -> Callable[[Block], str | None]:
         return None
 
     return reason
+
+
+def _states_task(block: Block) -> bool:
+    """Whether a block may state the task, if it is the first that does: what a user typed, or a resume prompt, which
+    tells the task of the windows before."""
+    if block.kind == "user_message" and block.exchange >= 1 and block.text.strip():
+        return True
+    return given(block) is not None

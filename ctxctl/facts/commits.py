@@ -81,10 +81,14 @@ class CommitLog:
             elif not failed and not printed and message and not _NOTHING.search(text):
                 self._seen.append((number, Commit(message, None, turn), amend, shrunk))
 
-    def fold(self, gone: Container[int], before: Iterable[Commit] = ()) -> tuple[Commit, ...]:
-        """The commits, oldest first. before: those of earlier summaries; the calls of some may still be there."""
+    def fold(
+        self, gone: Container[int], before: Iterable[Commit] = (), *, own: Iterable[Commit] = ()
+    ) -> tuple[Commit, ...]:
+        """The commits, oldest first. before: those of earlier summaries; the calls of some may still be there. own:
+        those of what was read before, which may still be amended."""
         found = list(before)
         told = len(found)
+        found.extend(commit for commit in own if commit not in found)
         for number, commit, amend, shrunk in self._seen:
             if number in gone:
                 continue

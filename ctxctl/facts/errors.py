@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container
+from typing import Any
 
 from ctxctl.model.block import Block
 from ctxctl.model.text import shortened
@@ -13,6 +14,8 @@ MOST = 10
 LONGEST = 200
 RECENT = 30
 """Turns after which a failure that was never tried again counts as left behind."""
+CARRIED = 40
+"""Failures that are carried to the next reading."""
 _SIGN = re.compile(
     r"error|exception|fatal|failed|not found|no such|denied|cannot|undefined|panic|invalid", re.IGNORECASE
 )
@@ -46,10 +49,35 @@ class ErrorLog:
 
     def fold(self, gone: Container[int], last: int) -> tuple[str, ...]:
         """What is unsolved, oldest first, what earlier summaries told among it. last: the newest turn."""
-        before = [(n, lines) for n, turn, lines in self._carried if n not in gone and turn > last - RECENT]
-        carried = dict.fromkeys(line for _, lines in before for line in lines)
+        carried, newest = self._unsolved(gone, last)
+        return (*carried, *(f"{_name(key)}: {line}" for key, (_, line) in newest.items()))[-MOST:]
+
+    def go_on(self, carried: dict[str, Any]) -> None:
+        """Go on where `carry_on` was asked, before the first result."""
+        self._carried = [(-1, turn, (line,)) for turn, line in carried["told"]]
+        for turn, tool, target, line in carried["failing"]:
+            self._failing.add((tool, target))
+            self._seen.append((-1, turn, (tool, target), line, False))
+
+    def carry_on(self, gone: Container[int], last: int) -> dict[str, Any]:
+        """What `go_on` needs: what is unsolved. last: the newest turn."""
+        carried, newest = self._unsolved(gone, last)
+        return {
+            "told": [[turn, line] for line, turn in carried.items()][-CARRIED:],
+            "failing": [[turn, *key, line] for key, (turn, line) in newest.items()][-CARRIED:],
+        }
+
+    def _unsolved(
+        self, gone: Container[int], last: int
+    ) -> tuple[dict[str, int], dict[tuple[str, str], tuple[int, str]]]:
+        """What earlier summaries told, with their turn, and what failed since, with the turn and what it said."""
+        before = [(n, turn, lines) for n, turn, lines in self._carried if n not in gone and turn > last - RECENT]
+        carried: dict[str, int] = {}
+        for _, turn, lines in before:
+            for line in lines:
+                carried.setdefault(line, turn)
         since = before[-1][0] if before else -1
-        newest: dict[tuple[str, str], str] = {}
+        newest: dict[tuple[str, str], tuple[int, str]] = {}
         for number, turn, key, line, shrunk in self._seen:
             if number in gone or turn <= last - RECENT:
                 continue
@@ -61,8 +89,8 @@ class ErrorLog:
                 continue
             newest.pop(key, None)
             if line:
-                newest[key] = line
-        return (*carried, *(f"{_name(key)}: {line}" for key, line in newest.items()))[-MOST:]
+                newest[key] = (turn, line)
+        return carried, newest
 
 
 def _name(key: tuple[str, str]) -> str:

@@ -23,6 +23,10 @@ _OPENED = re.compile(
 _NAMED = re.compile(r"""^[ \t]*([A-Za-z_]\w*)\s*=\s*(?:Path\()?(['"])([^'"\n]+)\2""", re.MULTILINE)
 
 
+ALIASES = 256
+"""Other names of files that are carried to the next reading."""
+
+
 class Touch(NamedTuple):
     """What a call does to a file. folder: where a relative path starts, as far as known. part: position among the
     script's commands, None for a call that succeeds or fails as a whole. into: `rm -r`: everything below."""
@@ -206,6 +210,7 @@ class FileLog:
     def __init__(self) -> None:
         self._seen: list[tuple[int, Touch]] = []
         self._root = ""
+        self._aliases: dict[str, str] = {}
 
     def add(self, number: int, touches: list[Touch]) -> None:
         """Take what a call did. number: of its block."""
@@ -214,10 +219,31 @@ class FileLog:
                 self._root = touch.folder
             self._seen.append((number, touch))
 
+    def carry(self, gone: Container[int], before: tuple[FileFact, ...] = ()) -> dict[str, Any]:
+        """What `go_on` needs: under which other names files are known, the newest ones."""
+        facts, names = self._fold(gone, before)
+        aliases = [(name, path) for name, path in names.items() if name != path and path in facts][-ALIASES:]
+        rooted = [path for name, path in aliases if self._root and name == join(self._root, path)]
+        return {
+            "root": self._root,
+            "rooted": rooted,
+            "aliases": {name: path for name, path in aliases if not self._root or name != join(self._root, path)},
+        }
+
+    def go_on(self, carried: dict[str, Any]) -> None:
+        """Go on where `carry` was asked, before the first call."""
+        self._root = carried["root"]
+        self._aliases = {join(self._root, path): path for path in carried["rooted"]} | carried["aliases"]
+
     def fold(self, gone: Container[int], before: tuple[FileFact, ...] = ()) -> tuple[FileFact, ...]:
         """The files, in the order in which they came up. before: of an earlier summary."""
+        return tuple(self._fold(gone, before)[0].values())
+
+    def _fold(self, gone: Container[int], before: tuple[FileFact, ...]) -> tuple[dict[str, FileFact], dict[str, str]]:
+        """The files by path, and the paths by every name that they were called."""
         facts = {fact.path: fact for fact in before}
         names = {path: path for path in facts}
+        names |= {name: path for name, path in self._aliases.items() if path in facts and name not in names}
         for number, touch in self._seen:
             if number in gone:
                 continue
@@ -238,7 +264,7 @@ class FileLog:
             else:
                 facts[path] = _changed(known or FileFact(path, "modified"), touch.action, touch.hash)
             names[shown] = names[full] = path
-        return tuple(facts.values())
+        return facts, names
 
     def _names(self, touch: Touch) -> tuple[str, str]:
         """A file's name as the session would say it, and from the root of the file system where that is known."""

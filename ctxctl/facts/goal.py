@@ -30,6 +30,14 @@ class GoalFinder:
         self.current: dict[str, Goal] = {}
         self._exchange: dict[str, int] = {}
 
+    def exchange(self, thread: str) -> int:
+        """The newest exchange of a thread in which something was typed."""
+        return self._exchange.get(thread, 0)
+
+    def go_on(self, thread: str, exchange: int) -> None:
+        """What is typed in a thread up to an exchange was seen before."""
+        self._exchange[thread] = exchange
+
     def see(self, block: Block, number: int) -> None:
         """Take a block; only user messages matter."""
         if block.kind != "user_message" or not block.text.strip():

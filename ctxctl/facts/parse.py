@@ -1,4 +1,5 @@
-"""Reading a summary back: our own Markdown, short forms of it, and what other agents write when they compact."""
+"""Reading a summary back: our own Markdown, short forms of it, resume prompts, and what other agents write when they
+compact."""
 
 from __future__ import annotations
 
@@ -7,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from ctxctl.facts import foreign, noted
+from ctxctl.facts import foreign, noted, resumed
 from ctxctl.facts.layout import EARLIER, GOAL, TALES, fields
 from ctxctl.model.summary import LeftOut, SessionSummary
-from ctxctl.model.text import SUMMARIES
+from ctxctl.model.text import SUMMARIES, is_resume
 
 _HEAD = re.compile(r"\S.{0,80}? turns (\d+)-(\d+)\b(.*)")
 _MORE = re.compile(r"\((\d+) more\)")
@@ -24,6 +25,8 @@ def parse(text: str) -> SessionSummary | None:
     What a summary tells beside its facts is not among them (see `tales`). Of one that another agent wrote, the lines go
     to `earlier`, but for what its sections give away.
     """
+    if is_resume(text):
+        return resumed.parse(text)
     head, _, rest = text.partition("\n")
     marked = text.startswith(SUMMARIES)
     match = _HEAD.match(head)

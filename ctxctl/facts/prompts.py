@@ -45,9 +45,18 @@ class Prompts:
             self._seen.append(Goal(number, shortened(block.text, WHOLE)))  # word for word, not only its beginning
         return not block.text.startswith(_NOT_SAID)
 
-    def requests(self, gone: Container[int]) -> tuple[str, ...]:
-        """What the user asked after the goal, each as one line. An answer of a word or two says nothing by itself."""
-        lines = (request(prompt.text) for prompt in self.live(gone)[1:])
+    def carry(self) -> int:
+        """What `go_on` needs."""
+        return self._finder.exchange(MAIN)
+
+    def go_on(self, exchange: int) -> None:
+        """Only what is typed in later exchanges is new."""
+        self._finder.go_on(MAIN, exchange)
+
+    def requests(self, gone: Container[int], *, told: bool = False) -> tuple[str, ...]:
+        """What the user asked after the goal, each as one line. An answer of a word or two says nothing by itself.
+        told: the goal is known from elsewhere, so that the first prompt does not state it."""
+        lines = (request(prompt.text) for prompt in self.live(gone)[0 if told else 1 :])
         return tuple(dict.fromkeys(line for line in lines if len(line) >= SHORTEST))
 
     def live(self, gone: Container[int]) -> list[Goal]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ctxctl.facts.todos import folded
 from ctxctl.model.block import Block
@@ -76,6 +76,10 @@ _OPEN = re.compile(
 _NEXT = re.compile(r"^\W*(?:next steps?\b\W*(?:is|are|:)|next[,:]|next I(?:'ll| will| need)|下一步)", re.IGNORECASE)
 
 
+HELD = 100
+"""Sentences that are carried to the next reading."""
+
+
 class Said(NamedTuple):
     """A sentence. kind: decision, dead, learned, open, next or question. order: of the text that it stands in."""
 
@@ -122,13 +126,38 @@ class ProseLog:
         """Take a lesson that structure shows."""
         self._seen.append(Said(number, "learned", text, turn, self._order))
 
-    def fold(self, kind: str, gone: Container[int]) -> tuple[str, ...]:
-        """The sentences of a kind, each once, oldest first."""
+    def carry(self, gone: Container[int]) -> dict[str, Any]:
+        """What `go_on` needs: where the texts stand, and what only holds for so many of them."""
+        question = self._question if self._question is not None and self._question.number not in gone else None
+        held = [said for kind in ("open", "next") for said in self._live(kind, gone)]
+        return {
+            "order": self._order,
+            "held": [[said.kind, said.text, said.turn, said.order] for said in held[-HELD:]],
+            "question": [question.text, question.turn] if question is not None else None,
+        }
+
+    def go_on(self, carried: dict[str, Any]) -> None:
+        """Go on where `carry` was asked, before the first text."""
+        self._order = carried["order"]
+        self._seen = [Said(-1, *said) for said in carried["held"]]
+        if carried["question"] is not None:
+            text, turn = carried["question"]
+            self._question = Said(-1, "question", text, turn, self._order)
+
+    def _live(self, kind: str, gone: Container[int]) -> list[Said]:
         found = [said for said in self._seen if said.kind == kind and said.number not in gone]
         if kind in ("open", "next") and found:
             orders = sorted({said.order for said in found})[-(RECENT if kind == "open" else 1) :]
             found = [said for said in found if said.order in orders and said.order > self._order - 10 * RECENT]
-        texts = dict.fromkeys(said.text for said in found)
+        return found
+
+    def told(self, kind: str, gone: Container[int]) -> list[tuple[int, str]]:
+        """The sentences of a kind with the numbers of their blocks, oldest first."""
+        return [(said.number, said.text) for said in self._seen if said.kind == kind and said.number not in gone]
+
+    def fold(self, kind: str, gone: Container[int]) -> tuple[str, ...]:
+        """The sentences of a kind, each once, oldest first."""
+        texts = dict.fromkeys(said.text for said in self._live(kind, gone))
         if kind == "open" and self._question is not None and self._question.number not in gone:
             texts[self._question.text] = None
         return tuple(texts)

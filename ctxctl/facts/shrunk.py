@@ -28,7 +28,7 @@ def left_of(block: Block) -> str | None:
         return ""
     if is_summary(text):
         return None if stands_for_many(text) else _LEFT_OUT.sub("", _headless(block, text)).strip("\n ")
-    if _CUT.search(text) is not None:
+    if "[… " in text and _CUT.search(text) is not None:
         return _CUT.sub("\n", text)
     if block.kind == "tool_result" and len(text) < 400 and _COMPACT.search(text) is not None:
         return _COMPACT.sub("", text)

@@ -151,11 +151,13 @@ class RunLog:
             if found is not None:
                 self._seen.append((number, TestRun(command, found[0], found[1], turn), shrunk))
 
-    def fold(self, gone: Container[int], before: Iterable[TestRun] = ()) -> tuple[TestRun, ...]:
+    def fold(
+        self, gone: Container[int], before: Iterable[TestRun] = (), *, own: Iterable[TestRun] = ()
+    ) -> tuple[TestRun, ...]:
         """The newest run of each command, oldest first. before: runs of earlier summaries, which know more than what
-        is left of an output."""
+        is left of an output. own: of what was read before."""
         known = {run.command: run for run in before}
-        newest: dict[str, TestRun] = {}
+        newest: dict[str, TestRun] = {run.command: run for run in own}
         for number, run, shrunk in self._seen:
             if number not in gone:
                 told = newest.pop(run.command, None) or known.get(run.command)

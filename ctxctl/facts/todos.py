@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ctxctl.facts.plan import Plan, follow
 from ctxctl.facts.tools import arguments
-from ctxctl.model.block import MAIN, Block
+from ctxctl.model.block import MAIN, Block, Source
 from ctxctl.model.summary import Progress, Todo
 
 STATUS: dict[str, Progress] = {
@@ -34,6 +35,8 @@ _TEXTS = ("content", "step", "subject", "title", "description", "text")
 LISTS = ("todos", "plan", "task_list", "items")
 MOST = 100
 """Items of a checklist that are taken."""
+LARGEST = 100_000
+"""Characters of calls that are carried to the next reading."""
 
 
 @dataclass(slots=True)
@@ -47,12 +50,39 @@ class _Event:
     valid: bool = True
 
 
+def dumped(event: _Event, waits: bool) -> dict[str, Any]:
+    """An event as plain JSON values. waits: for the result of its call."""
+    block = event.block
+    return {
+        "agent": event.agent,
+        "op": event.op,
+        "call": [block.tool_name, block.text, block.call_id, block.turn] if block is not None else None,
+        "items": [[item.text, item.status, item.agent, item.id] for item in event.items],
+        "id": event.id,
+        "valid": event.valid,
+        "open": waits,
+    }
+
+
+def restored(kept: dict[str, Any]) -> _Event:
+    """An event from plain JSON values."""
+    block = None
+    if kept["call"] is not None:
+        name, text, call_id, turn = kept["call"]
+        block = Block("", "tool_call", "assistant", text, turn, 0, Source(0), name, call_id, thread=kept["agent"])
+    items = tuple(Todo(*item) for item in kept["items"])
+    return _Event(-1, kept["agent"], kept["op"], block, items, kept["id"], kept["valid"])
+
+
 class TodoLog:
     """Collects what was done to to-do lists; the newest list of an agent holds."""
 
     def __init__(self) -> None:
         self._events: list[_Event] = []
         self._open: dict[str, _Event] = {}
+        self._base: tuple[Todo, ...] = ()
+        self._tools: set[str] = set()
+        self._told: set[tuple[str, str]] = set()
 
     def call(self, block: Block, number: int) -> None:
         """Take a call of a todo tool. A list is read only when it turns out to be the newest one."""
@@ -77,6 +107,49 @@ class TodoLog:
         if items := checklist(block.text, block.thread):
             self._events.append(_Event(number, block.thread, "checklist", None, items))
 
+    def go_on(self, base: tuple[Todo, ...], carried: dict[str, Any] | None) -> None:
+        """Begin with lists. carried: what `carry` gave when they stood so; without it they are another session's."""
+        self._base = base
+        if carried is None:
+            self._told = {(item.agent, folded(item.text)) for item in base}
+            return
+        self._tools = set(carried["tools"])
+        self._told = {(agent, text) for agent, text in carried["told"]}
+        if carried["events"] is not None:
+            self._base = tuple(Todo(*item) for item in carried["base"])
+            for kept in carried["events"]:
+                event = restored(kept)
+                self._events.append(event)
+                if event.block is not None and event.block.call_id is not None and kept["open"]:
+                    self._open[event.block.call_id] = event
+
+    def carry(
+        self, gone: Container[int], before: tuple[tuple[int, tuple[Todo, ...]], ...], since: int
+    ) -> dict[str, Any]:
+        """What `go_on` needs. since: turn from which on a call may still get its result: then the lists as they stood
+        before it are needed, and what was done to them since."""
+        live = self._live(gone, before)
+        told = {(item.agent, folded(item.text)) for _, items in before for item in items} | self._told
+        waiting = {id(event) for event in self._open.values() if event.block is None or event.block.turn >= since}
+        events = [event for event in self._events if event.number not in gone]
+        first = next((at for at, event in enumerate(events) if id(event) in waiting), len(events))
+        later = events[first:]
+        kept: list[dict[str, Any]] | None = None
+        tools = {event.agent for event in live if event.op != "checklist"}
+        base: tuple[Todo, ...] = ()
+        size = sum(len(event.block.text) for event in later if event.block is not None)
+        if later and len(later) <= MOST and size <= LARGEST:
+            kept = [dumped(event, id(event) in waiting) for event in later]
+            cut = {id(event) for event in later}
+            tools = {event.agent for event in live if event.op != "checklist" and id(event) not in cut}
+            base = self._fold([event for event in self._events if id(event) not in cut], gone, before)
+        return {
+            "tools": sorted(tools | self._tools),
+            "told": sorted(told)[:MOST],
+            "events": kept,
+            "base": [[item.text, item.status, item.agent, item.id] for item in base],
+        }
+
     def listed(self, gone: Container[int], since: int) -> bool:
         """Whether a whole list of the main thread was written behind a block: what was told before is no more."""
         return any(
@@ -87,22 +160,75 @@ class TodoLog:
 
     def fold(self, gone: Container[int], before: tuple[tuple[int, tuple[Todo, ...]], ...] = ()) -> tuple[Todo, ...]:
         """The items of each agent as they stand. before: lists of earlier summaries, with numbers of blocks."""
-        live = [event for event in self._events if event.valid and event.number not in gone]
-        tools = {event.agent for event in live if event.op != "checklist"}
-        live = [event for event in live if event.op != "checklist" or event.agent not in tools]
-        told = {(item.agent, folded(item.text)) for _, items in before for item in items}
-        live = [event for event in live if event.op != "checklist" or _of_it(event, told)]
+        return self._fold(self._events, gone, before)
+
+    def _fold(
+        self, events: list[_Event], gone: Container[int], before: tuple[tuple[int, tuple[Todo, ...]], ...]
+    ) -> tuple[Todo, ...]:
+        live = self._live(gone, before, events)
         newest = {event.agent: event.number for event in live if event.op == "list"}
+        tools = {event.agent for event in live if event.op != "checklist"} - self._tools
         lists: dict[str, list[Todo]] = {}
+        for item in self._base:
+            # a todo tool takes the place of checklists
+            if item.agent not in tools or (item.agent, folded(item.text)) in self._told:
+                lists.setdefault(item.agent, []).append(item)
         steps: list[tuple[int, _Event | tuple[Todo, ...]]] = [(event.number, event) for event in live]
         steps.extend(before)
         for number, step in sorted(steps, key=lambda pair: pair[0]):
             if isinstance(step, tuple):
                 for item in step:
                     _put(lists.setdefault(item.agent, []), item)
-            elif number >= newest.get(step.agent, 0):
+            elif number >= newest.get(step.agent, -1):
                 _apply(lists, step)
         return tuple(item for agent in sorted(lists, key=lambda name: name != "main") for item in lists[agent])
+
+    def plan(
+        self,
+        gone: Container[int],
+        before: tuple[tuple[int, tuple[Todo, ...]], ...],
+        cuts: Sequence[int],
+        *,
+        told: Sequence[Todo] = (),
+        told_now: bool = False,
+    ) -> Plan:
+        """Everything that was ever on a list, with what became of it. before: lists of earlier summaries, with numbers
+        of blocks; cuts: blocks where a window ended; told: the lists before the first block."""
+
+        def step(event: _Event) -> Callable[[dict[str, list[Todo]]], bool]:
+            def apply(lists: dict[str, list[Todo]]) -> bool:
+                _apply(lists, event)
+                return event.op == "list"
+
+            return apply
+
+        def tell(items: tuple[Todo, ...]) -> Callable[[dict[str, list[Todo]]], bool]:
+            def apply(lists: dict[str, list[Todo]]) -> bool:
+                for item in items:
+                    _put(lists.setdefault(item.agent, []), item)
+                return False
+
+            return apply
+
+        first = () if not told else ((-1, tuple(told)),)
+        steps = [(event.number, step(event)) for event in self._live(gone, (*first, *before))]
+        steps.extend((number, tell(items)) for number, items in before)
+        steps.sort(key=lambda pair: pair[0])
+        return follow(steps, cuts, told, lambda todo: (todo.agent, folded(todo.text)), told_now=told_now)
+
+    def _live(
+        self,
+        gone: Container[int],
+        before: tuple[tuple[int, tuple[Todo, ...]], ...],
+        events: list[_Event] | None = None,
+    ) -> list[_Event]:
+        """The events that count: a checklist only where the agent has no todo tool, and goes on with what was told."""
+        events = self._events if events is None else events
+        live = [event for event in events if event.valid and event.number not in gone]
+        tools = {event.agent for event in live if event.op != "checklist"} | self._tools
+        live = [event for event in live if event.op != "checklist" or event.agent not in tools]
+        told = {(item.agent, folded(item.text)) for _, items in before for item in items} | self._told
+        return [event for event in live if event.op != "checklist" or _of_it(event, told)]
 
 
 def _apply(lists: dict[str, list[Todo]], event: _Event) -> None:

@@ -18,6 +18,7 @@ from ctxctl.registry import Registry
 
 if TYPE_CHECKING:
     from ctxctl.formats.draft import Draft
+    from ctxctl.formats.tail import Point
 
 Emit = Callable[[Block], None]
 """Takes each block as it is read. Blocks are numbered by the order of these calls, from 0."""
@@ -70,7 +71,8 @@ class Format(ABC):
     """One transcript format. The class says how to recognize and write it; an instance reads one file.
 
     name: as on the command line. title: for people. document: the whole file is one JSON value. priority: lower is
-    asked first when detecting; a format whose rule is more specific has the lower number.
+    asked first when detecting; a format whose rule is more specific has the lower number. behind: of a reader that goes
+    on within a file, whether what it read changes what lies before (a rewind), so that the whole must be read.
     """
 
     name: ClassVar[str]
@@ -79,6 +81,8 @@ class Format(ABC):
     priority: ClassVar[int] = 50
     summary_first: ClassVar[bool] = False
     """Whether a compaction's summary stands in front of everything that stays, wherever what it replaced stood."""
+    appends: ClassVar[bool] = False
+    """Whether the agent appends lines to the file, so that reading can go on where it ended (`ctxctl.formats.tail`)."""
 
     def __init__(self, path: str, emit: Emit, *, usage_only: bool = False) -> None:
         self.path = path
@@ -89,6 +93,7 @@ class Format(ABC):
         self.complete = True
         self.on_model: Callable[[str], None] | None = None
         self.on_cut: Callable[[], None] | None = None
+        self.behind = False
 
     def saw_model(self, model: str) -> None:
         """Called at the first call of each model, while the file is still being read."""
@@ -112,6 +117,15 @@ class Format(ABC):
     @abstractmethod
     def finish(self) -> Transcript:
         """Everything but the blocks, which were emitted."""
+
+    def go_on(self, point: Point) -> None:
+        """Called before the first record where reading goes on at a point within the file. Only where `appends`."""
+        raise ValueError(f"{self.name} is read from its beginning")
+
+    def point(self) -> Point:
+        """Where to begin so that what follows is read as if everything had been: at the newest call of the main
+        thread. Asked after `finish`; only where `appends`."""
+        raise ValueError(f"{self.name} is read from its beginning")
 
     def wanted(self, line: bytes) -> bool:
         """Whether a raw line can carry usage or a compaction; the others are not parsed when only usage is asked."""

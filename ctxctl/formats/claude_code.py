@@ -8,6 +8,7 @@ records with everything before them still in the file.
 from __future__ import annotations
 
 from array import array
+from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ from ctxctl.formats.base import FORMATS, Emit, Format, Json, word
 from ctxctl.formats.claude_boundary import boundary_of
 from ctxctl.formats.claude_companions import belongs_to_a_session, companions_of
 from ctxctl.formats.claude_result import build, words
-from ctxctl.formats.claude_side import HEADS, PROMPT, SideLines
+from ctxctl.formats.claude_side import HEADS, PROMPT, SideLines, is_record
 from ctxctl.formats.claude_snapshots import Snapshots
 from ctxctl.formats.claude_text import attached, typed
 from ctxctl.formats.content import pieces
@@ -29,15 +30,15 @@ from ctxctl.model.transcript import Overflow, Transcript
 
 if TYPE_CHECKING:
     from ctxctl.formats.draft import Draft
+    from ctxctl.formats.tail import Point
 
 USER_RECORD = b'"type":"user","message":{"role":"user"'
-SIDE_RECORDS = frozenset(
-    ("queue-operation", "mode", "permission-mode", "ai-title", "last-prompt", "custom-title", "pr-link", "agent-name")
-)
 NOT_COPIED = ("compact_boundary", "microcompact_boundary", "api_error")
 """Subtypes of system records that a compacted session does without."""
 OVERFLOW_STOP = "model_context_window_exceeded"
 NO_ID = 0
+LEAVES, CALLS = 64, 16
+"""Newest records and calls in front of a point that are known where reading goes on from it."""
 
 
 @FORMATS.register("claude-code")
@@ -48,6 +49,7 @@ class ClaudeCode(Format):
     title = "Claude Code session (.jsonl, with sub-agent files)"
     priority = 20
     summary_first = True
+    appends = True
 
     def __init__(self, path: str, emit: Emit, *, usage_only: bool = False) -> None:
         super().__init__(path, emit, usage_only=usage_only)
@@ -78,10 +80,15 @@ class ClaudeCode(Format):
         self._newest_cut: float | None = None
         self._companion: str | None = None
         self._sidechain = ""
+        self.goes_on = False
+        self.dead = bytearray()
+        self._leaves: tuple[str, ...] = ()
+        self._before: dict[tuple[str | None, str], Call] = {}
+        self._recent: deque[tuple[str, str, int]] = deque(maxlen=CALLS + 1)
 
     @classmethod
     def sniff(cls, records: Sequence[Json], path: str) -> bool:
-        return any(isinstance(r, dict) and _is_record(r) for r in records)
+        return any(isinstance(r, dict) and is_record(r) for r in records)
 
     def wanted(self, line: bytes) -> bool:
         if line.find(USER_RECORD, 0, 700) >= 0 and line.find(b'"assistant"', 0, 700) < 0:
@@ -113,6 +120,20 @@ class ClaudeCode(Format):
         self._companion = stem.removeprefix("agent-")
         self.session.prefix = f"{stem}:"
         self.parts.append((self.session.blocks, self.session.prefix))
+
+    def go_on(self, point: Point) -> None:
+        self.session.go_on(point)
+        self.goes_on, self.cwd = True, point.more.get("cwd")
+        self.tree.before, self._leaves = frozenset(point.leaves), point.leaves
+        for id_, request, turn in point.more.get("calls", ()):
+            self._recent.append((id_, request, turn))
+            self._before[id_, request] = Call(turn, MAIN, point.line)
+
+    def point(self) -> Point:
+        line, turn, _, _ = self.session.newest or (1, 0, 0, 0)
+        leaves = (*self.tree.newest(line, self.dead, LEAVES), *self._leaves)[:LEAVES]
+        calls = [list(entry) for entry in self._recent if entry[2] <= turn][-CALLS:]
+        return self.session.point(leaves, calls=calls, cwd=self.cwd)
 
     # -- records ---------------------------------------------------------------------------------------------------
 
@@ -295,11 +316,16 @@ class ClaudeCode(Format):
             call.line = line
             self.requests[number] = self.requests[number] or request
             return call
+        stated = word(record, "requestId") or ""
+        if self._before and thread.name == MAIN and (id_, stated) in self._before:
+            return self._before[id_, stated]  # a response of before goes on
         if key:
             self._calls.put(key, len(self.session.calls))
         self.call_keys.append(key)
         self.requests.append(request)
         call = self.session.call(thread, line, model, when if isinstance(when, str) else None)
+        if thread.name == MAIN and id_ is not None:
+            self._recent.append((id_, stated, call.turn))
         # a copy that was written behind a compaction tells the window as it was before
         cut = self._newest_cut if thread.name == MAIN else None
         call.stale = call.time is not None and cut is not None and call.time < cut
@@ -357,7 +383,9 @@ class ClaudeCode(Format):
             self.micro.append((turn, self.session.blocks, line, data, node, [b for b in cleared if b is not None]))
 
     def finish(self) -> Transcript:
-        return build(self)
+        transcript = build(self)
+        self.behind = self.goes_on and self.tree.reaches_behind(self.leaf_hint)
+        return transcript
 
     @classmethod
     def rewrite(cls, draft: Draft) -> Iterator[bytes]:
@@ -369,15 +397,3 @@ class ClaudeCode(Format):
 def _hash(value: Json) -> int:
     """A short stand-in for an id, NO_ID for none."""
     return hash(value) if isinstance(value, str) and value else NO_ID
-
-
-def _is_record(r: dict[str, Json]) -> bool:
-    type_ = word(r, "type")
-    if "sessionId" in r and "projectHash" not in r and ("uuid" in r or type_ in SIDE_RECORDS):
-        return True
-    if (type_ == "summary" and "leafUuid" in r) or (type_ == "file-history-snapshot" and "messageId" in r):
-        return True
-    message = r.get("message")
-    return (
-        type_ in ("user", "assistant") and isinstance(message, dict) and "content" in message and "session_id" not in r
-    )

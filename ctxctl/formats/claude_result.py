@@ -24,6 +24,7 @@ def build(reader: ClaudeCode) -> Transcript:
         reader.boundaries = reader.side_boundaries
     if not reader.usage_only:
         live = tree.resolve(reader.boundaries, reader.logical, reader.leaf_hint, side, reader.diagnostics)
+        reader.dead = live.dead
     usage = session.usage()
     _unread(reader, usage)
     compactions = _compactions(reader, live)
@@ -81,7 +82,7 @@ def _unread(reader: ClaudeCode, usage: tuple[Usage, ...]) -> None:
 def _main_thread(reader: ClaudeCode) -> str:
     """`main`, unless the file is a helper's own: then the window is that of the helper with most messages."""
     counts = dict(reader.users) or {call.thread: call.turn for call in reader.session.calls}
-    if not counts or counts.get(MAIN) or reader.assistants.get(MAIN):
+    if not counts or reader.goes_on or counts.get(MAIN) or reader.assistants.get(MAIN):
         return MAIN
     return max(counts, key=lambda name: counts[name])
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from array import array
 from dataclasses import dataclass, field
 
+from ctxctl.formats.base import Json, word
 from ctxctl.formats.claude_tree import Tree
 
 NEWEST = ("custom-title", "ai-title", "agent-name", "mode", "permission-mode", "agent-setting")
@@ -14,6 +15,9 @@ NEWEST = ("custom-title", "ai-title", "agent-name", "mode", "permission-mode", "
 LINKS = "pr-link"
 PROMPT = "last-prompt"
 SNAPSHOT = "file-history-snapshot"
+SIDE_RECORDS = frozenset(
+    ("queue-operation", "mode", "permission-mode", "ai-title", "last-prompt", "custom-title", "pr-link", "agent-name")
+)
 HEADS = frozenset((*NEWEST, LINKS, PROMPT, SNAPSHOT))
 
 
@@ -48,3 +52,16 @@ class SideLines:
                 self.bare.append(tree.line[node])
                 self.parents.append(tree.line[parent])
         return self
+
+
+def is_record(r: dict[str, Json]) -> bool:
+    """Whether an object is a record of a session, by its envelope."""
+    type_ = word(r, "type")
+    if "sessionId" in r and "projectHash" not in r and ("uuid" in r or type_ in SIDE_RECORDS):
+        return True
+    if (type_ == "summary" and "leafUuid" in r) or (type_ == "file-history-snapshot" and "messageId" in r):
+        return True
+    message = r.get("message")
+    return (
+        type_ in ("user", "assistant") and isinstance(message, dict) and "content" in message and "session_id" not in r
+    )

@@ -6,7 +6,7 @@ import re
 
 from ctxctl.formats.base import Json, dumps, word
 from ctxctl.formats.content import Piece, pieces
-from ctxctl.model.text import is_summary
+from ctxctl.model.text import is_resume, is_summary
 
 # Text in user records that the client wrote around, or instead of, what a human typed.
 NOTE = re.compile(r"\s*<(system-reminder|ide_opened_file|ide_selection)>.*?</\1>\s*", re.S)
@@ -38,7 +38,7 @@ def typed(content: Json) -> tuple[list[Piece], bool]:
         if part.kind == "user_message":
             start = _behind_notes(part.text)
             rest = part.text[start : start + 200].lstrip()
-            if is_summary(rest):
+            if is_summary(part.text[start:].lstrip() if is_resume(rest) else rest):
                 part = part._replace(kind="summary")
             elif rest.startswith(INJECTED) or (start and not part.text[start:].strip()):
                 part = part._replace(kind="memory_injection")

@@ -58,7 +58,11 @@ class Live:
 
 
 class Tree:
-    """Records with a uuid, in columns: a session of 200 MB has 50,000 of them."""
+    """Records with a uuid, in columns: a session of 200 MB has 50,000 of them.
+
+    before: ids of records on the live path in front of the first one, where reading goes on within a file. behind:
+    whether a record changes which of those are on it, so that the whole must be read.
+    """
 
     def __init__(self) -> None:
         self._index = IdIndex()
@@ -76,6 +80,8 @@ class Tree:
         self.turn = array("i")
         self.moved: dict[int, int] = {}
         self.is_copy = False
+        self.before: frozenset[str] = frozenset()
+        self.behind = False
 
     def __len__(self) -> int:
         return len(self.parent)
@@ -88,6 +94,9 @@ class Tree:
         position counts. `is_copy` tells whether the newest record is one.
         """
         node = len(self.parent)
+        if self.before and not flags & SIDE:
+            # an answer came after every record in front: what the user typed behind one of them is another path
+            self.behind |= uuid in self.before or (flags & PROMPT != 0 and parent in self.before)
         key = hash(uuid)
         earlier = self._index.put(key, node)
         self.is_copy = earlier != EMPTY
@@ -110,6 +119,8 @@ class Tree:
         key = hash(parent)
         found = self._index.get(key)
         if found in (EMPTY, node):
+            if parent in self.before:
+                return DANGLING
             self._pending.setdefault(key, []).append(node)
             return DANGLING
         return found
@@ -134,6 +145,22 @@ class Tree:
             return odd
         h = self._ids[node * 16 : node * 16 + 16].hex()
         return f"{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:]}"
+
+    def reaches_behind(self, leaf_hint: str | None) -> bool:
+        """Whether a record hangs on one in front of the first that is not known to be on the live path."""
+        hint = leaf_hint is not None and leaf_hint not in self.before and self.find(leaf_hint) is None
+        unknown = (n for key, nodes in self._pending.items() if self._index.get(key) == EMPTY for n in nodes)
+        return hint or self.behind or any(not self.flags[n] & SIDE for n in unknown)
+
+    def newest(self, line: int, dead: bytearray, most: int) -> list[str]:
+        """Ids of records of the main thread in front of a line that are not dead, at most so many, the newest first."""
+        found: list[str] = []
+        for node in range(len(self) - 1, -1, -1):
+            if len(found) == most:
+                break
+            if self.line[node] < line and not self.flags[node] & SIDE and not dead[node]:
+                found.append(self.uuid(node))
+        return found
 
     def find(self, uuid: str | None) -> int | None:
         """Index of a record by uuid, None when it is not in the file."""

@@ -7,11 +7,12 @@ screen. Usage stands in token_count events as a cumulative counter that is writt
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ctxctl.formats.base import FORMATS, Emit, Format, Json, word
-from ctxctl.formats.codex_items import CALLS, ITEMS, OUTPUTS, is_injected, item_pieces, type_of
+from ctxctl.formats.codex_items import CALLS, DIGEST, ITEMS, OUTPUTS, is_injected, item_pieces, said, type_of
 from ctxctl.formats.codex_usage import CodexUsage
 from ctxctl.formats.content import Piece
 from ctxctl.formats.overflow import is_overflow
@@ -21,6 +22,7 @@ from ctxctl.model.transcript import Compaction, MessageCounts, Overflow, Transcr
 
 if TYPE_CHECKING:
     from ctxctl.formats.draft import Draft
+    from ctxctl.formats.tail import Point
 
 ENVELOPES = frozenset(
     (
@@ -37,6 +39,8 @@ ENVELOPES = frozenset(
 ANSWERS = frozenset(("reasoning", "agent_message")) | CALLS
 COPIED_WITHIN = 1.0
 """A fork copies its parent's lines in one go, re-stamped within a second; no model call is that fast."""
+SAID = 400
+"""Newest messages in front of a point that are known where reading goes on: a replacement history repeats them."""
 
 
 @FORMATS.register("codex")
@@ -46,6 +50,7 @@ class Codex(Format):
     name = "codex"
     title = "Codex rollout (.jsonl, .jsonl.zst)"
     priority = 10
+    appends = True
 
     def __init__(self, path: str, emit: Emit, *, usage_only: bool = False) -> None:
         super().__init__(path, emit, usage_only=usage_only)
@@ -60,7 +65,7 @@ class Codex(Format):
         self.order: dict[int, str] = {}
         self.compactions: list[Compaction] = []
         self.overflows: list[Overflow] = []
-        self.known: dict[int, list[range]] = {}
+        self.known: dict[bytes, list[range]] = {}
         self.encrypted: dict[int, Call] = {}
         self._reasoned: list[int] = []
         self._copied_calls = 0
@@ -70,6 +75,11 @@ class Codex(Format):
         self.assistants = 0
         self._open: Call | None = None
         self._forked_at: float | None = None
+        self._goes_on = False
+        self._said: list[bytes] = []
+        self._forgotten = False
+        self._at: dict[str, Any] = {}
+        self._at_said = 0
 
     @classmethod
     def sniff(cls, records: Sequence[Json], path: str) -> bool:
@@ -100,6 +110,25 @@ class Codex(Format):
         from ctxctl.formats.codex_write import rewrite_rollout
 
         return rewrite_rollout(draft)
+
+    def go_on(self, point: Point) -> None:
+        more = point.more
+        self.session.go_on(point)
+        self._goes_on = True
+        self.cwd, self.model, self._forked_at = more.get("cwd"), more.get("model"), more.get("forked")
+        self._forgotten = bool(more.get("forgotten"))
+        if "counter" in more:
+            self.counter.go_on(more["counter"])
+        known = base64.b85decode(more.get("said", ""))
+        self._said = [known[at : at + DIGEST] for at in range(0, len(known), DIGEST)]
+        for key in self._said:  # the message stays the blocks that it was, and none is placed for it
+            self.known.setdefault(key, []).append(range(0))
+
+    def point(self) -> Point:
+        before = self._said[: self._at_said]
+        kept = base64.b85encode(b"".join(before[-SAID:])).decode()
+        forgotten = self._forgotten or len(before) > SAID
+        return self.session.point(**self._at, cwd=self.cwd, said=kept, forgotten=forgotten)
 
     def feed(self, record: Json, line: int) -> None:
         payload = record.get("payload")
@@ -184,7 +213,8 @@ class Codex(Format):
         if self._is_copied(when):
             self._copied_calls = len(self.session.calls)
         if type_ == "message" or type_ is None:
-            self.known.setdefault(_said(role, parts), []).append(range(first, self.session.blocks))
+            self._said.append(key := said(role, parts))
+            self.known.setdefault(key, []).append(range(first, self.session.blocks))
 
     def _drop_reasoning(self) -> None:
         """The provider drops the reasoning of earlier turns when the user speaks again (OpenAI's guide on reasoning
@@ -206,7 +236,10 @@ class Codex(Format):
         self.live.extend(range(first, first + n))
         return range(first, first + n)
 
-    def _call(self, line: int, when: str | None) -> Call:
+    def _call(self, line: int, when: str | None, counter: list[Any] | None = None) -> Call:
+        self._at_said = len(self._said)
+        counter = counter or self.counter.state()
+        self._at = {"model": self.model, "forked": self._forked_at, "counter": counter}
         call = self.session.call(self.thread, line, self.model, when)
         call.reported = False
         return call
@@ -245,7 +278,7 @@ class Codex(Format):
         self.counter.context = None
 
     def _replaced(
-        self, item: dict[str, Json], line: int, when: str | None, known: dict[int, list[range]]
+        self, item: dict[str, Json], line: int, when: str | None, known: dict[bytes, list[range]]
     ) -> Sequence[int]:
         """One item of a replacement history: an earlier message stays the block that it was, a new one is a summary.
 
@@ -253,12 +286,13 @@ class Codex(Format):
         """
         parts = list(item_pieces(item))
         role = word(item, "role")
-        earlier = known.get(_said(role, parts))
+        earlier = known.get(said(role, parts))
         if earlier:
             kept = earlier.pop(0)
             self.live.extend(kept)
             return kept
         if role in ("user", "assistant") and not is_injected(item):
+            self.behind |= self._forgotten  # it may be an old message rather than a summary
             parts = [p._replace(kind="summary") if p.kind in ("user_message", "assistant") else p for p in parts]
         first = self.session.blocks
         self._place(parts, str(role or "user"), line, when)
@@ -284,6 +318,7 @@ class Codex(Format):
         if not isinstance(info, dict):
             return
         copied = self._is_copied(when)
+        before = self.counter.state()
         spent = self.counter.step(info, line, self.diagnostics, inherited=copied)
         if isinstance(info.get("model"), str):
             self.model = info["model"]
@@ -293,7 +328,7 @@ class Codex(Format):
         last = self.session.calls[-1] if self.session.calls else None
         own = len(self.session.calls) > self._copied_calls
         behind = own and last is not None and not last.reported and last.context is None
-        call = last if last is not None and behind else self._call(line, when)
+        call = last if last is not None and behind else self._call(line, when, before)
         spent.fill(call, line)
         call.model = call.model or self.model
         if spent.overflow:
@@ -312,6 +347,7 @@ class Codex(Format):
         if not isinstance(turns, int) or isinstance(turns, bool) or turns <= 0:
             return
         at, start = self.session.blocks, None
+        self.behind |= self._goes_on and turns > len(self.prompts)
         if self.prompts:
             start = self.prompts[-turns] if turns <= len(self.prompts) else self.prompts[0]
             position = self.live.index(start) if start in self.live else 0
@@ -360,8 +396,3 @@ class Codex(Format):
             cwd=self.cwd,
             diagnostics=self.diagnostics.items(),
         )
-
-
-def _said(role: str | None, parts: Sequence[Piece]) -> int:
-    """What tells whether two messages are the same: who says what, and how many pictures come with it."""
-    return hash((role, "".join(p.text for p in parts), sum(p.media is not None for p in parts)))

@@ -6,7 +6,8 @@ Source: openai/codex `codex-rs/protocol/src/models.rs` and openai-python `types/
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
 
 import orjson
 
@@ -36,6 +37,8 @@ CALLS = frozenset(("function_call", "custom_tool_call", "local_shell_call", "web
 OUTPUTS = frozenset(
     ("function_call_output", "custom_tool_call_output", "tool_search_output", "local_shell_call_output")
 )
+DIGEST = 6
+"""Bytes of the digest of a message."""
 ITEMS = CALLS | OUTPUTS | {"message", "agent_message", "reasoning", "compaction", "compaction_summary"}
 
 
@@ -137,3 +140,10 @@ def _image(part: dict[str, Json]) -> Piece:
     if isinstance(url, str) and url.startswith("data:"):
         return Piece("image", "", media=media_of(url, None))
     return Piece("image", "", media=Media())
+
+
+def said(role: str | None, parts: Sequence[Piece]) -> bytes:
+    """What tells whether two messages are the same: who says what, and how many pictures come with it."""
+    head = f"{role} {sum(p.media is not None for p in parts)} "
+    text = "".join([head, *(p.text for p in parts)])
+    return blake2b(text.encode("utf-8", "replace"), digest_size=DIGEST).digest()

@@ -7,6 +7,7 @@ parent's counts, and a damaged one states more than the window holds.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from ctxctl.formats.base import Diagnostics, Json
 from ctxctl.formats.session import LARGEST_COUNT, Call, tokens_of
@@ -53,6 +54,15 @@ class CodexUsage:
         self.window: int | None = None
         self.context: int | None = None
         self.inherited = 0
+
+    def state(self) -> list[Any]:
+        """What following it on needs: totals, window and context."""
+        return [list(self._total) if self._total is not None else None, self.window, self.context]
+
+    def go_on(self, state: list[Any]) -> None:
+        """Follow the counter on from a state."""
+        total, self.window, self.context = state
+        self._total = tuple(total) if total is not None else None
 
     def window_of(self, holder: dict[str, Json]) -> None:
         """Take over `model_context_window`, where stated."""

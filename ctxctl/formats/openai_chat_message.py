@@ -11,6 +11,7 @@ from ctxctl.formats.openai_chat import chat_message, is_message
 
 if TYPE_CHECKING:
     from ctxctl.formats.draft import Draft
+    from ctxctl.formats.tail import Point
 
 
 @FORMATS.register("openai-chat-message")
@@ -20,6 +21,7 @@ class OpenAIChatMessage(ConversationFormat):
     name = "openai-chat-message"
     title = "OpenAI chat: a message per line"
     priority = 80
+    appends = True
 
     def __init__(self, path: str, emit: Emit, *, usage_only: bool = False) -> None:
         super().__init__(path, emit, usage_only=usage_only)
@@ -34,6 +36,12 @@ class OpenAIChatMessage(ConversationFormat):
         from ctxctl.formats.chat_write import rewrite_lines
 
         return rewrite_lines(draft)
+
+    def go_on(self, point: Point) -> None:
+        self.session.go_on(point)
+
+    def point(self) -> Point:
+        return self.session.point()
 
     def feed(self, record: Json, line: int) -> None:
         chat_message(self, record, line, str(line))

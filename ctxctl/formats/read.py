@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 import orjson
 
@@ -13,7 +14,6 @@ from ctxctl.errors import InputError, NotATranscriptError, NothingFoundError
 from ctxctl.formats.base import FORMATS, Diagnostics, Emit, Format, Json
 from ctxctl.formats.detect import HINT, detect, is_aider
 from ctxctl.formats.jsonlines import BOM, parse_line
-from ctxctl.formats.store import LineStore
 from ctxctl.formats.streams import Progress, Stream, open_stream
 from ctxctl.model.block import Block
 from ctxctl.model.transcript import RawLine, Transcript
@@ -23,6 +23,13 @@ LOOK_AT = 50
 
 STEP = 1 << 21
 LARGEST_DOCUMENT = 1 << 26
+
+
+class TakesLines(Protocol):
+    """What wants each physical line as it is read, such as `ctxctl.formats.store.LineStore`."""
+
+    def add(self, data: bytes) -> None:
+        """The next line, with its end."""
 
 
 def read(path: str, *, format_name: str | None = None, companions: bool = True) -> Transcript:
@@ -47,14 +54,15 @@ def scan(
     keep: list[RawLine] | None = None,
     progress: Progress | None = None,
     on_model: Callable[[str], None] | None = None,
-    store: LineStore | None = None,
+    store: TakesLines | None = None,
     on_cut: Callable[[], None] | None = None,
+    on_reader: Callable[[Format], None] | None = None,
 ) -> Transcript:
     """Read the transcript at a path, handing each block to `emit`; the result holds everything else.
 
     usage_only: parse only lines that can carry usage or a compaction, emit nothing. keep: takes the raw lines; store:
     takes them so that they can be asked for again. on_model: called with each model name when it is first seen.
-    on_cut: at each full compaction of the recording.
+    on_cut: at each full compaction of the recording. on_reader: called with the reader before its first record.
     """
     chosen = FORMATS.get(format_name) if format_name else None
     with open_stream(path) as stream:
@@ -74,6 +82,8 @@ def scan(
         reader.diagnostics = diagnostics
         reader.on_model = on_model
         reader.on_cut = on_cut
+        if on_reader is not None:
+            on_reader(reader)
         for line, data, values in head:
             if keep is not None:
                 keep.append(RawLine(line, data))
@@ -82,7 +92,7 @@ def scan(
             for value in values:
                 _feed(reader, value, line)
         if not document:
-            _lines(reader, stream, rest, len(head), usage_only, keep, store, progress)
+            feed_lines(reader, stream, rest, len(head), usage_only, keep, store, progress)
         if stream.truncated:
             reader.complete = False
             diagnostics.add("warning", "torn_compression", f"the compressed stream ends early: {stream.truncated}")
@@ -201,16 +211,17 @@ def _feed(reader: Format, value: Json, line: int) -> None:
         reader.diagnostics.add("warning", "not_an_object", f"a JSON {kind} instead of an object", line)
 
 
-def _lines(
+def feed_lines(
     reader: Format,
     stream: Stream,
     lines: Iterator[bytes],
     number: int,
-    usage_only: bool,
-    keep: list[RawLine] | None,
-    store: LineStore | None,
-    progress: Progress | None,
+    usage_only: bool = False,
+    keep: list[RawLine] | None = None,
+    store: TakesLines | None = None,
+    progress: Progress | None = None,
 ) -> None:
+    """Feed a reader with lines of a file, of which so many came before. A torn last one is left out."""
     loads, feed, wanted = orjson.loads, reader.feed, reader.wanted
     data, seen = b"", 0
     for data in lines:
@@ -256,7 +267,7 @@ def _companion(reader: Format, path: Path, usage_only: bool) -> None:
             reader.begin_companion(path)
             reader.diagnostics.path = str(path)
             complete = reader.complete
-            _lines(reader, stream, stream.lines(), 0, usage_only, None, None, None)
+            feed_lines(reader, stream, stream.lines(), 0, usage_only, None, None, None)
             reader.complete = complete  # a helper's torn tail says nothing of the session's own
     except InputError as error:
         reader.diagnostics.add("warning", "companion_unreadable", str(error))

@@ -7,14 +7,21 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from math import isfinite
 from sys import intern
+from typing import TYPE_CHECKING
 
 from ctxctl.formats.base import Diagnostics, Emit, Json
 from ctxctl.formats.content import Piece
 from ctxctl.model.block import MAIN, Block, Source
 from ctxctl.model.usage import Usage
 
+if TYPE_CHECKING:
+    from ctxctl.formats.tail import Point
+
 LARGEST_COUNT = (1 << 40) - 1
 """No request has a trillion tokens: larger counts are taken for damage."""
+
+WAITING = 32
+"""Calls without a result that are known where reading goes on."""
 
 
 @dataclass(slots=True)
@@ -76,7 +83,8 @@ class Thread:
 
 
 class Session:
-    """What a reader accumulates. Blocks are numbered in the order in which they are emitted."""
+    """What a reader accumulates. Blocks are numbered in the order in which they are emitted. newest: the line of the
+    newest call of the main thread, and the calls, prompts and blocks before it."""
 
     def __init__(self, emit: Emit, on_model: Callable[[str], None] | None = None) -> None:
         self._emit = emit
@@ -87,7 +95,23 @@ class Session:
         self.threads: dict[str, Thread] = {MAIN: Thread(MAIN)}
         self.models: dict[str, int] = {}
         self.prefix = ""
+        self.newest: tuple[int, int, int, int] | None = None
         self._line = self._index = 0
+
+    def go_on(self, point: Point) -> None:
+        """Begin at a point within a file."""
+        main = self.threads[MAIN]
+        main.calls, main.exchange = point.turn, point.exchange
+        main.open_calls.update((id_, (name, target)) for id_, name, target in point.more.get("open", ()))
+
+    def point(self, leaves: tuple[str, ...] = (), **more: Json) -> Point:
+        """The beginning of the newest call of the main thread, or of the file without one. more: what the format
+        needs there."""
+        from ctxctl.formats.tail import Point
+
+        line, turn, exchange, blocks = self.newest or (1, 0, 0, 0)
+        waiting = [[id_, name, target] for id_, (name, target) in self.threads[MAIN].open_calls.items()]
+        return Point(line - 1, turn, exchange, blocks, leaves, {"open": waiting[-WAITING:], **more})
 
     def thread(self, name: str) -> Thread:
         """The thread of that name, new when not seen before."""
@@ -98,6 +122,8 @@ class Session:
 
     def call(self, thread: Thread, line: int, model: str | None, timestamp: str | None) -> Call:
         """A new model call on a thread: its turn is the next one."""
+        if thread.name == MAIN:
+            self.newest = (line, thread.calls, thread.exchange, self.blocks)
         thread.calls += 1
         model = intern(model) if model else model
         call = Call(thread.calls, thread.name, line, model, epoch(timestamp))

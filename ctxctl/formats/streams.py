@@ -58,6 +58,15 @@ class Stream:
         """Bytes of the file consumed so far, 0 for a pipe."""
         return self._raw.tell() if self.size is not None else 0
 
+    @property
+    def plain(self) -> bool:
+        """Whether it is a file whose bytes are those of its lines, so that reading can begin anywhere."""
+        return self.size is not None and self._packed is None
+
+    def seek(self, offset: int) -> None:
+        """Go on at an offset of a plain file."""
+        self._data.seek(offset)
+
     def lines(self) -> Iterator[bytes]:
         """Physical lines with their ends, split on 0x0A only. A compressed stream is read as far as it goes; how it
         ended is told by `truncated`."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain
 from math import floor
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ from ctxctl.pressure.options import PressureOptions, PressureThresholds
 if TYPE_CHECKING:
     from ctxctl.compaction.base import Writes
     from ctxctl.compaction.options import CompactionOptions
+    from ctxctl.state.audit import AuditTrail
 
 NOTHING = Edits()
 RESCUE = "emergency: evicted by hybrid"
@@ -47,7 +49,9 @@ class ContextWindowManager:
     tokens of a text of some kind. compaction: settings of policies that compact; helper: a model that writes their
     summaries (`ctxctl.compaction.helper.helper_of`), extracts without one; a policy that is an object already has its
     own. trace: of a recorded session, whose blocks then come in by number. overhead: tokens
-    in front that no block holds. explain: whether drops carry the parts of their score.
+    in front that no block holds. explain: whether drops carry the parts of their score. audit: where evictions,
+    compactions and refusals are recorded; a decision that could not be says so among its reasons, and is recorded with
+    the next one.
 
     Raises ValueError or TypeError for an argument that makes no sense, UsageError for an unknown policy.
     """
@@ -69,6 +73,7 @@ class ContextWindowManager:
         trace: Trace | None = None,
         overhead: int = 0,
         explain: bool = True,
+        audit: AuditTrail | None = None,
     ) -> None:
         self.size = whole("window", window, least=1)
         trigger, target = share("trigger", trigger), share("target", target)
@@ -83,6 +88,7 @@ class ContextWindowManager:
         self.eviction = eviction or EvictionOptions()
         self.options = options or ManagerOptions()
         self.explain = explain
+        self.audit = audit
         setting = Setting(window, count, self.eviction, compaction=compaction, helper=helper)
         if compaction is not None:
             setting = replace(setting, mark=compaction.mark)
@@ -216,9 +222,10 @@ class ContextWindowManager:
         self._arrived = 0
         live = self._ledger is not None and self.explain
         ahead = self.outlook() if live and action == "evaluate" and policy.ranks else None
-        return Decision(
+        decision = Decision(
             action, window.turn, before, window.tokens, reading.level or "", edits, reasons, floor_, causes, ahead
         )
+        return decision if self.audit is None else self._recorded(decision, self.audit)
 
     def turn_end(
         self,
@@ -272,7 +279,7 @@ class ContextWindowManager:
         window = self.window
         before = window.tokens
         evicted, floor_, causes = self._evictor.evict(min(floor(self.target * self.size), floor(before * self.target)))
-        return Decision(
+        decision = Decision(
             "emergency",
             window.turn,
             before,
@@ -283,6 +290,15 @@ class ContextWindowManager:
             floor_,
             causes,
         )
+        return decision if self.audit is None else self._recorded(decision, self.audit, overflow=True)
+
+    def _recorded(self, decision: Decision, trail: AuditTrail, *, overflow: bool = False) -> Decision:
+        from ctxctl.manager.audited import decision_events, overflow_event, recorded
+
+        limit = self.policy.limit
+        target = floor(self.target * self.size) if limit is None else floor(limit)
+        events = decision_events(decision, self.window, self.policy.name, self.size, target)
+        return recorded(trail, chain([overflow_event(decision, self.size)] if overflow else [], events), decision)
 
     def restore(self, unit: int) -> int:
         """A unit that was evicted or replaced comes in again as it was, at the end of the window; returns its tokens.

@@ -17,6 +17,7 @@ from ctxctl.facts.session import SessionFacts
 from ctxctl.manager.compactor import Compacted, Compactor
 from ctxctl.model.edits import Outcome
 from ctxctl.model.summary import SessionSummary
+from ctxctl.state.noted import Notebook, with_notes
 from ctxctl.trace.live import LiveWindow
 
 DEFAULT_STEPS = ("tool-results", "progressive", "conversation")
@@ -39,7 +40,8 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class CompactedSession:
-    """What became of a session's window. outcome: for its writer, in the transcript's block numbers."""
+    """What became of a session's window. outcome: for its writer, in the transcript's block numbers. facts: what the
+    session itself says, without notes from before."""
 
     live: LiveWindow
     goal: Goal
@@ -87,14 +89,19 @@ class SessionCompactor:
         cleaner: Cleaner,
         helper: Writes | None = None,
         recall: str = "",
+        noted: Notebook | None = None,
     ) -> None:
+        """noted: notes from before, which the summary tells too."""
         self.live = live
         self._compaction = compaction
         self._eviction = eviction
         self._cleaner = cleaner
         self._helper = helper
         self._recall = recall
-        self._told = told(facts, live)
+        self._facts = self._told = told(facts, live)
+        if noted is not None:
+            tools = {block.tool_name for block in live.window.blocks if block.tool_name is not None}
+            self._told = with_notes(self._facts, noted, tools)
 
     def run(self, goal: Goal) -> CompactedSession:
         """Compact a copy of the window; the session itself is left as it was."""
@@ -135,7 +142,7 @@ class SessionCompactor:
             if number in transcript.cleared
         ]
         outcome = compactor.outcome(live.numbers, cleared)
-        return CompactedSession(live, goal, done, outcome, self._told)
+        return CompactedSession(live, goal, done, outcome, self._facts)
 
 
 class _Past:

@@ -102,7 +102,8 @@ class Position:
     at the checkpoint. newest: the newest time stamp seen, ISO 8601. mark: SHA-256 of up to 4,096 bytes before the
     offset, which tells a file that was rewritten. compactions: full ones of the main thread so far. skipped: bytes at
     the beginning that were never read, because there were too many at once. carry: what the facts need to go on, see
-    `SessionFacts.carry`. leaves: ids of the newest records before the offset, by which a rewind behind it is told.
+    `SessionFacts.carry`. leaves: ids of the newest records before the newest model call, by which a rewind behind it is
+    told. reading: what the reader needs to go on, see `ctxctl.trace.grown`.
     """
 
     id: str | None = None
@@ -119,6 +120,7 @@ class Position:
     skipped: int = 0
     carry: Mapping[str, Any] = field(default_factory=dict)
     leaves: tuple[str, ...] = ()
+    reading: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +131,9 @@ class AgentState:
     state_version: grows by one with each write. window_id: 1-based, grows with each new session or compaction.
     completed_subtasks, current_subtask, remaining_subtasks: `done`; the first that is `doing`; all others. todos: the
     newest list of each agent, as it is. requests: the user's later prompts. tail: the newest turns. memory_index:
-    titles of the notes. working_set: files in use, the newest first. extra: keys of the file that ctxctl does not know,
-    kept as they are.
+    titles of the notes. working_set: files in use, the newest first. set_by_hand: what of it no transcript changes
+    (`goal`). closed_by_hand: texts of issues and subtasks that were closed or dropped by hand and don't come back.
+    extra: keys of the file that ctxctl does not know, kept as they are.
     """
 
     state_version: int = 0
@@ -160,6 +163,7 @@ class AgentState:
     next_steps: tuple[str, ...] = ()
     artifacts: tuple[str, ...] = ()
     set_by_hand: tuple[str, ...] = ()
+    closed_by_hand: tuple[str, ...] = ()
     next_id: int = 1
     schema: str = SCHEMA
     extra: Mapping[str, Any] = field(default_factory=dict)

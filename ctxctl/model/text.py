@@ -9,13 +9,27 @@ MARK = "[summary]"
 SUMMARIES = (MARK, "[摘要]")
 """How texts start that stand for something longer; summaries do not nest (requirement C9)."""
 
+RESUME, RESUME_END = "[CONTEXT_WINDOW_RESUME]", "[/CONTEXT_WINDOW_RESUME]"
+"""The lines between which a resume prompt stands (requirement S4)."""
+
 NO_RESULT = "[no result was recorded for this call]"
 """What is written as the result of a call that never got one, where a provider demands one."""
 
 
 def is_summary(text: str) -> bool:
-    """Whether a text is marked as a summary."""
-    return text.startswith(SUMMARIES)
+    """Whether a text is marked as a summary. A resume prompt is one as long as nobody wrote anything behind it."""
+    return text.startswith(SUMMARIES) or (is_resume(text) and not behind_resume(text))
+
+
+def is_resume(text: str) -> bool:
+    """Whether a text begins with a resume prompt: its first line is the mark and nothing else."""
+    return text.startswith(RESUME) and text[len(RESUME) : len(RESUME) + 1] in ("", "\n", "\r")
+
+
+def behind_resume(text: str) -> str:
+    """What stands behind the resume prompt that a text begins with: the request of whoever gave it. No line of a prompt
+    but its last begins with the end mark, so nothing that it quotes can end it."""
+    return text.partition(f"\n{RESUME_END}")[2].strip()
 
 
 def marked(text: str, mark: str) -> str:
@@ -25,7 +39,7 @@ def marked(text: str, mark: str) -> str:
 
 def stands_for_many(text: str) -> bool:
     """Whether a text is a summary of turns, and not what a single block shrank to."""
-    return any(text.startswith(f"{mark} turns ") for mark in SUMMARIES)
+    return is_resume(text) or any(text.startswith(f"{mark} turns ") for mark in SUMMARIES)
 
 
 def clean(text: str) -> str:

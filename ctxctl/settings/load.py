@@ -23,7 +23,7 @@ from ctxctl.settings.schema import SECTION_ALIASES, Settings, canonical, section
 from ctxctl.settings.sizes import size
 
 PREFIX = "CTXCTL_"
-NOT_SETTINGS = frozenset(("CTXCTL_TOKENIZER", "CTXCTL_CONFIG", "CTXCTL_OUTPUT"))
+NOT_SETTINGS = frozenset(("CTXCTL_TOKENIZER", "CTXCTL_CONFIG", "CTXCTL_OUTPUT", "CTXCTL_HOOK_LOG"))
 AT = re.compile(r" - at (?P<key>`?key`? in )?`\$(?P<path>[^`]*)`$")
 KEY = re.compile(r"\.([A-Za-z_]\w*)|\[(\d+|\.\.\.)\]")
 

@@ -65,17 +65,22 @@ def appending(path: Path, *, mode_of: str | None = None) -> Iterator[BinaryIO]:
 
 def append_whole(path: Path, file: BinaryIO, data: bytes) -> None:
     """Append to a file of `appending`, on a line of its own even where the last writer was cut off. Raises InputError
-    when it can't be written."""
+    when it can't be written; what had been written of it by then is taken back."""
+    handle, written, size = file.fileno(), 0, None
     try:
         size = file.seek(0, os.SEEK_END)
         if size:
             file.seek(size - 1)
             if file.read(1) != b"\n":
                 data = b"\n" + data
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+        # past the file's buffer, which would try again when it is closed, and raise there
+        while written < len(data):
+            written += os.write(handle, data[written:])
+        os.fsync(handle)
     except OSError as error:
+        with suppress(OSError):
+            if written and size is not None and os.fstat(handle).st_size == size + written:
+                os.ftruncate(handle, size)
         raise InputError(f"can't be written: {error.strerror or error}", path=str(path)) from None
 
 

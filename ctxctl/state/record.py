@@ -12,7 +12,6 @@ import orjson
 
 from ctxctl.errors import InputError, NothingFoundError
 from ctxctl.model.state import SCHEMA, AgentState, Subtask
-from ctxctl.model.summary import DecisionFact
 from ctxctl.model.text import clean
 
 _KEYS = frozenset(field.name for field in fields(AgentState)) - {"extra"}
@@ -166,8 +165,3 @@ def dumps(state: AgentState) -> bytes:
 
         return clean(json.dumps(value, indent=2, ensure_ascii=False)).encode() + b"\n"
 
-
-def decision(text: str) -> DecisionFact:
-    """A decision given by hand: `what because why`."""
-    what, _, why = text.partition(" because ")
-    return DecisionFact(what.strip(), why.strip())

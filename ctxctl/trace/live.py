@@ -28,6 +28,9 @@ from ctxctl.trace.tally import MEDIA_CLASS, NEW_MESSAGE, Tally
 CLEARED_TEXT = "[Old tool result content cleared]"
 """What a request of Claude Code holds in place of a result that it cleared itself."""
 
+STATING = frozenset(("user_message", "summary", "memory_injection", "system"))
+"""Kinds of block that may state the task: a resume prompt may be put in by the agent's client."""
+
 See = Callable[[Block, int], None]
 
 
@@ -80,7 +83,7 @@ def read_live(
         if block.thread == MAIN:
             newer[number] = block
             see(block, number)
-            if block.kind == "user_message":
+            if block.kind in STATING:
                 pinned(block)  # which message states the task is told from the whole session
         tally.add(block)
 

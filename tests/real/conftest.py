@@ -14,6 +14,7 @@ import pytest
 
 # no package here: test modules find these readers by this name
 sys.modules["real_readers"] = sys.modules[__name__]
+sys.path.insert(0, str(Path(__file__).parent))  # and real_extraction, which stands beside them
 
 TRANSCRIPTS = Path(__file__).resolve().parents[3] / "shared" / "transcripts"
 STARTS = (b'{"parentUuid":', b'{"type":', b'{"timestamp":', b'{"messageId":')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +11,9 @@ from types import SimpleNamespace
 import pytest
 
 from ctxctl.state.recall import RecallStore
+
+# no package here: test modules find what stands beside them (synthetic_task, state_runs) by its name
+sys.path.insert(0, str(Path(__file__).parent))
 
 NOW = "2026-11-30T10:15:00.000Z"
 ORIGINAL = [b'{"n":1}\r\n', b"\xef\xbb\xbfnot \xff utf-8\n", b"", b"x" * 3_000_000 + b"\n", b"torn"]

@@ -96,8 +96,18 @@ def compact(
     ] = True,
     state_dir: Annotated[
         Path | None,
-        typer.Option("--state-dir", metavar="DIR", help="Where notes and the ledger go.", rich_help_panel=WRITE),
+        typer.Option(
+            "--state-dir", metavar="DIR", help="Where notes, ledger and audit trail are.", rich_help_panel=WRITE
+        ),
     ] = None,
+    audit: Annotated[
+        bool,
+        typer.Option(
+            "--audit/--no-audit",
+            help="Record what was done in agent_audit.jsonl, for `ctxctl audit`.",
+            rich_help_panel=WRITE,
+        ),
+    ] = True,
     force: Annotated[
         bool,
         typer.Option(
@@ -149,6 +159,13 @@ def compact(
             rich_help_panel=WRITE,
         ),
     ] = False,
+    from_notes: Annotated[
+        bool,
+        typer.Option(
+            "--from-notes/--no-from-notes",
+            help="Tell the notes that agent_notes.md holds already in the summary too.",
+        ),
+    ] = True,
     emit: Annotated[
         Emit | None, typer.Option("--emit", help="Print the provider's own request block for these settings instead.")
     ] = None,
@@ -196,6 +213,8 @@ def compact(
         on_llm_failure.value if on_llm_failure is not None else None,
         redact,
         notes,
+        audit,
+        from_notes,
         emit is not None,
         window,
         from_,

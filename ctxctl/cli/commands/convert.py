@@ -10,6 +10,7 @@ import typer
 from ctxctl.cli import options as opt
 from ctxctl.cli.batch import deliver, inputs_for
 from ctxctl.cli.io import Progress, Streams
+from ctxctl.cli.session_names import hint_name, session_of
 from ctxctl.errors import ExitCode, UsageError
 
 
@@ -79,7 +80,7 @@ def convert(
             source,
             to,
             now=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-            session=_session(to, output),
+            session=session_of(to, output),
             cwd=str(Path.cwd()),
             format_name=from_,
             conversation=conversation,
@@ -89,7 +90,7 @@ def convert(
         streams.note(f"not carried: {what}: {count:,}")
     if output is not None:
         deliver(done.data, output, force, [source], streams)
-        _hint(to, done.session, output, streams)
+        hint_name(to, done.session, output, streams)
     if as_json:
         from ctxctl.reports.json import dumps, envelope
 
@@ -114,31 +115,3 @@ def _data(done: Any, output: Path | None) -> dict[str, Any]:
         "output": str(output) if output is not None else None,
         "written": [str(output)] if output is not None else [],
     }
-
-
-def _session(to: str, output: Path | None) -> str | None:
-    """The id of the session by the name of its file, as the agents name theirs: a Claude Code session by the whole
-    stem, a Codex rollout by the uuid at its end. None leaves it to the conversion."""
-    import re
-
-    stem = output.name.partition(".")[0] if output is not None else ""
-    if to == "claude-code":
-        return stem or None
-    found = re.search(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", stem)
-    return found[0] if found else None
-
-
-def _hint(to: str, session: str, output: Path, streams: Streams) -> None:
-    """How the agent finds what was written, where its name does not say so already."""
-    if to == "claude-code":
-        import uuid
-
-        try:
-            uuid.UUID(session)
-        except ValueError:
-            streams.note(
-                f"hint: Claude Code resumes files that are named by a uuid; {uuid.uuid5(uuid.NAMESPACE_URL, session)!s}"
-                ".jsonl would be one"
-            )
-    elif to == "codex" and not output.name.startswith("rollout-"):
-        streams.note(f"hint: Codex resumes files named rollout-YYYY-MM-DDThh-mm-ss-{session}.jsonl")

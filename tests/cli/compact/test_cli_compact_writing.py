@@ -32,8 +32,9 @@ def test_to_a_file(compact: Any, session: Any, folder: Path) -> None:
     done = compact("--to", "30%", "-o", "out.jsonl", "--json", path)
     found = done.result()
     assert done.code == 0 and done.err == "" and path.read_bytes() == original
-    assert names(folder) == ["out.jsonl", "out.jsonl.recall.db", "s.jsonl"]
-    assert found["output"] == "out.jsonl" and found["written"] == ["out.jsonl", "out.jsonl.recall.db"]
+    assert names(folder) == ["agent_audit.jsonl", "out.jsonl", "out.jsonl.recall.db", "s.jsonl"]
+    written = ["out.jsonl", "out.jsonl.recall.db", "agent_audit.jsonl"]
+    assert found["output"] == "out.jsonl" and found["written"] == written
     assert found["proved"] is True and found["after_tokens"] <= found["target"]
     assert mode(folder / "out.jsonl") & 0o027 == 0 and mode(folder / "out.jsonl.recall.db") & 0o027 == 0
     data = (folder / "out.jsonl").read_bytes()
@@ -53,8 +54,8 @@ def test_the_original_comes_back(compact: Any, session: Any, folder: Path) -> No
     assert found.code == 0 and "value_3_0" in found.out
 
 
-def test_without_recall_nothing_is_beside_it(compact: Any, session: Any, folder: Path, texts: Any) -> None:
-    done = compact("--to", "30%", "--no-recall", "--json", "-o", "out.jsonl", session())
+def test_without_recall_and_audit_nothing_is_beside_it(compact: Any, session: Any, folder: Path, texts: Any) -> None:
+    done = compact("--to", "30%", "--no-recall", "--no-audit", "--json", "-o", "out.jsonl", session())
     assert done.result()["recall_id"] is None and names(folder) == ["out.jsonl", "s.jsonl"]
     assert not any("recall" in text for text in texts(folder / "out.jsonl"))
 
@@ -74,7 +75,7 @@ def test_to_a_folder(compact: Any, session: Any, folder: Path) -> None:
 
 def test_to_stdout(compact: Any, session: Any, folder: Path, texts: Any) -> None:
     path = session("c.jsonl", chat=True)
-    done = compact("--to", "30%", "-o", "-", path)
+    done = compact("--to", "30%", "-o", "-", "--no-audit", path)
     assert done.code == 0 and names(folder) == ["c.jsonl"]
     assert re.fullmatch(r".*c\.jsonl: [\d,]+ -> [\d,]+ tokens\n", done.err)
     assert texts(done.raw)[0] == texts(path)[0] and len(done.raw) < path.stat().st_size
@@ -178,11 +179,12 @@ def test_in_place(compact: Any, session: Any, folder: Path) -> None:
     done = compact("--to", "30%", "--in-place", "--json", path)
     found = done.result()
     assert done.code == 0, done.err
-    assert names(folder) == ["s.jsonl", "s.jsonl.bak", "s.jsonl.recall.db"]
+    assert names(folder) == ["agent_audit.jsonl", "s.jsonl", "s.jsonl.bak", "s.jsonl.recall.db"]
     backup = folder / "s.jsonl.bak"
     assert backup.read_bytes() == original != path.read_bytes()
-    assert all(mode(p) == 0o600 for p in (path, backup, folder / "s.jsonl.recall.db"))
-    assert [Path(p).name for p in found["written"]] == ["s.jsonl", "s.jsonl.recall.db", "s.jsonl.bak"]
+    assert all(mode(p) == 0o600 for p in (path, backup, folder / "s.jsonl.recall.db", folder / "agent_audit.jsonl"))
+    written = ["s.jsonl", "s.jsonl.recall.db", "s.jsonl.bak", "agent_audit.jsonl"]
+    assert [Path(p).name for p in found["written"]] == written
     assert Path(found["backup"]).name == "s.jsonl.bak" and compact(path, command="check").code == 0
     assert compact("--undo", path, "--in-place", command="recall").code == 0
     assert path.read_bytes() == original

@@ -1,0 +1,1 @@
+"""Hooks of agents: what they call before a compaction and at the start of a session."""

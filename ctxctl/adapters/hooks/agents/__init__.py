@@ -1,0 +1,1 @@
+"""Agents whose hooks ctxctl can be, one file each."""

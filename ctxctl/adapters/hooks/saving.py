@@ -1,0 +1,59 @@
+"""Saving the state of a session from its agent's hook."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from ctxctl.model.state import AgentState
+from ctxctl.state.options import StateOptions
+
+MOST_BYTES = 22_000_000
+"""Of a session that grew by more than this since the state, the newest part alone is read. 20 MB are to be answered in
+a second, and are so with room to spare; a file that is called 20 MB may hold 20 x 1,048,576 bytes and a little."""
+
+OUTSIDE = 0.3
+"""Seconds for git, and for the hashes of files."""
+LOCK_WAIT = 0.3
+"""Seconds that a hook waits for another writer of the state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """Where a hook works and by which settings. clean: an agent that stops is sent back once with what is not clean."""
+
+    folder: Path
+    options: StateOptions = field(default_factory=StateOptions)
+    notes_file: str = "agent_notes.md"
+    ledger_file: str = "agent_ledger.jsonl"
+    clean: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """out: what stdout gets, empty for nothing to say. note: what was done, for the log."""
+
+    out: bytes
+    note: str
+
+
+def save(path: str, setup: Setup, now: datetime, why: str) -> tuple[AgentState, str]:
+    """Take a checkpoint of a session: its state, and a note that says which."""
+    from ctxctl.state.saving import Wish, checkpoint
+
+    wish = Wish(
+        path,
+        most=MOST_BYTES,
+        wait=LOCK_WAIT,
+        seconds=OUTSIDE,
+        notes_file=setup.notes_file,
+        ledger_file=setup.ledger_file,
+        trigger=f"hook {why}",
+    )
+    saved = checkpoint(wish, setup.folder, setup.options, now)
+    state = saved.state
+    skipped = state.transcript.skipped
+    told = [f"saved version {state.state_version} of window {state.window_id}"]
+    told += [f"{skipped:,} bytes of the session were never read"] if skipped else []
+    return state, "; ".join((*told, *saved.told))

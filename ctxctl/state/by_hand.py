@@ -1,0 +1,133 @@
+"""Changes that a user makes to a state on the command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ctxctl.errors import UsageError
+from ctxctl.facts.prose import decision
+from ctxctl.facts.todos import folded
+from ctxctl.model.state import AgentState, Service
+from ctxctl.registry import closest
+from ctxctl.state.files import sanitized
+from ctxctl.state.subtasks import added, arranged, marked, position
+
+KEYS = ("goal", "current", "criterion", "constraint", "decision", "issue", "learning", "summary", "cwd")
+"""What `--set KEY=VALUE` takes. Lists grow by the value; the others are replaced by it."""
+CLOSED = 200
+"""Texts closed by hand that are remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByHand:
+    """sets: pairs of a key and a value. done, doing, planned, drop: subtasks by id or text. todos: planned ones to add.
+    close: open issues that are settled, by number (from 1) or text. services: what must run."""
+
+    sets: tuple[tuple[str, str], ...] = ()
+    done: tuple[str, ...] = ()
+    doing: tuple[str, ...] = ()
+    planned: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    todos: tuple[str, ...] = ()
+    close: tuple[str, ...] = ()
+    services: tuple[Service, ...] = ()
+
+    def __bool__(self) -> bool:
+        return any((self.sets, self.done, self.doing, self.planned, self.drop, self.todos, self.close, self.services))
+
+
+def pair_of(text: str) -> tuple[str, str]:
+    """KEY=VALUE of the command line. Raises UsageError for a key that there is not."""
+    key, equals, value = text.partition("=")
+    key = key.strip().lower().removeprefix("task_")
+    if not equals:
+        raise UsageError(f"--set {text!r} has no `=`", hint=f"--set KEY=VALUE, with KEY one of {', '.join(KEYS)}")
+    if key not in KEYS:
+        near = closest(key, list(KEYS))
+        raise UsageError(
+            f"--set: unknown key {key!r}", hint=f"did you mean {near!r}?" if near else f"known: {', '.join(KEYS)}"
+        )
+    if not value.strip():
+        raise UsageError(f"--set {key}: the value is empty")
+    return key, value.strip()
+
+
+def service_of(text: str) -> Service:
+    """NAME=PORT or NAME=COMMAND of the command line."""
+    name, equals, value = text.partition("=")
+    name, value = name.strip(), value.strip()
+    if not equals or not name or not value:
+        raise UsageError(f"--service {text!r} is not NAME=PORT or NAME=COMMAND", hint="such as --service web=8080")
+    port = value.removeprefix("tcp:")
+    if port.isascii() and port.isdigit():
+        if not 1 <= int(port) <= 65535:
+            raise UsageError(f"--service {name}: {port} is no TCP port (1 to 65535)")
+        return Service(name, port=int(port))
+    return Service(name, command=value.removeprefix("cmd:"))
+
+
+def changed(state: AgentState, by_hand: ByHand) -> AgentState:
+    """The state with the changes. Raises UsageError for a subtask or an issue that there is not."""
+    subtasks, next_id = added(state.subtasks, [sanitized(t) for t in by_hand.todos], state.window_id, state.next_id)
+    for key, value in by_hand.sets:
+        if key == "current":
+            subtasks, next_id = added(subtasks, [sanitized(value)], state.window_id, next_id)
+            subtasks = marked(subtasks, sanitized(value), "doing", state.window_id)
+            # the one that is named is the current one, whatever else is in work
+            at = position(subtasks, sanitized(value))
+            subtasks = [subtasks[at], *subtasks[:at], *subtasks[at + 1 :]]
+    closed = list(state.closed_by_hand)
+    for name in by_hand.drop:
+        closed.append(folded(subtasks.pop(position(subtasks, name)).text))
+    for names, status in ((by_hand.planned, "planned"), (by_hand.doing, "doing"), (by_hand.done, "done")):
+        for name in names:
+            subtasks = marked(subtasks, name, status, state.window_id)  # type: ignore[arg-type]
+    state = arranged(replace(state, next_id=next_id), subtasks)
+    for key, value in by_hand.sets:
+        state = _set(state, key, sanitized(value, tool_output=False))
+    for name in by_hand.close:
+        gone = _issue(state.open_issues, name)
+        closed.append(folded(state.open_issues[gone]))
+        state = replace(state, open_issues=(*state.open_issues[:gone], *state.open_issues[gone + 1 :]))
+    state = replace(state, closed_by_hand=tuple(dict.fromkeys(closed))[-CLOSED:])
+    if by_hand.services:
+        services = {service.name: service for service in (*state.environment.services, *by_hand.services)}
+        state = replace(state, environment=replace(state.environment, services=tuple(services.values())))
+    return state
+
+
+def _set(state: AgentState, key: str, value: str) -> AgentState:
+    if key == "goal":
+        return replace(state, task_goal=value, set_by_hand=tuple(dict.fromkeys((*state.set_by_hand, "goal"))))
+    if key == "summary":
+        return replace(state, compaction_summary=value)
+    if key == "cwd":
+        return replace(state, environment=replace(state.environment, cwd=value))
+    if key == "decision":
+        made = decision(value)
+        kept = tuple(d for d in state.decisions if folded(d.what) != folded(made.what))
+        return replace(state, decisions=(*kept, made))
+    if key == "criterion":
+        return replace(state, success_criteria=_with(state.success_criteria, value))
+    if key == "constraint":
+        return replace(state, constraints=_with(state.constraints, value))
+    if key == "issue":
+        return replace(state, open_issues=_with(state.open_issues, value))
+    if key == "learning":
+        return replace(state, learnings=_with(state.learnings, value))
+    return state
+
+
+def _with(items: tuple[str, ...], text: str) -> tuple[str, ...]:
+    return items if folded(text) in {folded(item) for item in items} else (*items, text)
+
+
+def _issue(issues: tuple[str, ...], name: str) -> int:
+    if name.isascii() and name.isdigit() and 1 <= int(name) <= len(issues):
+        return int(name) - 1
+    found = [n for n, issue in enumerate(issues) if folded(issue).casefold() == folded(name).casefold()]
+    if len(found) != 1:
+        near = closest(name, list(issues))
+        known = f"open are 1 to {len(issues)}" if issues else "none is open"
+        raise UsageError(f"no open issue {name!r}", hint=f"did you mean {near!r}?" if near else known)
+    return found[0]

@@ -1,0 +1,59 @@
+"""The progress file: the state as Markdown for people (requirement S2)."""
+
+from __future__ import annotations
+
+from ctxctl.facts.todos import folded
+from ctxctl.model.state import AgentState, Subtask
+
+UNKNOWN = "(not known: ctxctl checkpoint --set goal=...)"
+MOST_FILES = 30
+"""Changed files that are listed; the state has all."""
+
+
+def render(state: AgentState) -> str:
+    """The file's text. It follows from the state alone, so that it can be told whether it is out of date."""
+    lines = [f"# Agent Progress - Window {state.window_id}", ""]
+    goal = (state.task_goal.strip() or UNKNOWN).split("\n")
+    lines.append(f"**Goal:** {goal[0]}")
+    lines += [f"> {line}".rstrip() for line in goal[1:]]
+    lines += ["", f"**Saved:** {state.saved_at}", ""]
+    if state.subtasks:
+        lines += [f"**Done:** {len(state.completed_subtasks)} of {len(state.subtasks)}", ""]
+    if state.transcript.skipped:
+        lines += [f"**Not read:** the first {state.transcript.skipped:,} bytes of the transcript", ""]
+    lines.append("## Completed")
+    lines += [f"- [x] {_line(subtask)}" for subtask in state.completed_subtasks]
+    current = state.current_subtask
+    lines += ["", f"## Current: {_line(current) if current is not None else '(none)'}"]
+    if current is not None and current.evidence:
+        lines.append(f"- {folded(current.evidence)}")
+    lines += ["", "## Remaining"]
+    lines += [
+        f"- [ ] {_line(subtask)}{' (in work)' if subtask.status == 'doing' else ''}"
+        for subtask in state.remaining_subtasks
+    ]
+    lines += ["", "## Open Issues"]
+    lines += [f"- [!] {folded(issue)}" for issue in state.open_issues]
+    failed = [run for run in state.tests if run.outcome == "failed"]
+    lines += [
+        f"- [!] `{folded(run.command)}` failed{f': {folded(run.detail)}' if run.detail else ''}" for run in failed
+    ]
+    if state.decisions:
+        lines += ["", "## Decisions"]
+        lines += [f"- {folded(d.what)}{f' (why: {folded(d.why)})' if d.why else ''}" for d in state.decisions]
+    changed = [file for file in state.environment.files if file.role == "modified"]
+    if changed:
+        lines += ["", "## Changed Files"]
+        for file in changed[-MOST_FILES:]:
+            lines.append(f"- {file.path}" + (f" ({', '.join(file.actions)})" if file.actions else ""))
+        if len(changed) > MOST_FILES:
+            lines.append(f"- ({len(changed) - MOST_FILES} more)")
+    if state.commits:
+        lines += ["", "## Commits"]
+        lines += [f"- {commit.id or '(no id)'} {folded(commit.message)}" for commit in state.commits]
+    return "\n".join(lines) + "\n"
+
+
+def _line(subtask: Subtask) -> str:
+    agent = f" [{subtask.agent}]" if subtask.agent != "main" else ""
+    return f"{folded(subtask.text)} ({subtask.id}){agent}"

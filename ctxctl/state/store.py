@@ -1,0 +1,111 @@
+"""The state's file and who may write it: one at a time, whole or not at all (requirement S3)."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ctxctl.errors import InputError, NothingFoundError, RefusedError
+from ctxctl.model.state import AgentState
+from ctxctl.state import record
+from ctxctl.state.files import locked, replace_whole
+from ctxctl.state.progress import render
+
+
+@dataclass(slots=True)
+class Update:
+    """A state while nobody else may change it. state: as it stands in the file, None where there is none; discarded:
+    where a file that is no state was moved to."""
+
+    store: StateStore
+    state: AgentState | None
+    discarded: Path | None = None
+
+    def save(self, state: AgentState, *, mode_of: str | None = None) -> None:
+        """Write the state and the progress file. New files are no wider than `mode_of`. Raises InputError when one
+        can't be written: the state, which comes first, is then as it was or whole."""
+        replace_whole(self.store.path, record.dumps(state), mode_of=mode_of)
+        self.state = state
+        replace_whole(self.store.progress, render(state).encode("utf-8", "replace"), mode_of=mode_of)
+
+    def set_aside(self) -> Path | None:
+        """Keep the state of an earlier task beside the new one, under the name of its last window."""
+        if self.state is None:
+            return None
+        path = self.store.path
+        copy = _free(path, f".window-{self.state.window_id}")
+        replace_whole(copy, path.read_bytes(), mode_of=str(path))
+        return copy
+
+
+@dataclass(frozen=True, slots=True)
+class StateStore:
+    """path: the state for machines; progress: that for people; wait: seconds for another writer to finish."""
+
+    path: Path
+    progress: Path
+    wait: float = 10.0
+
+    def load(self) -> AgentState | None:
+        """The state as it stands, None where there is none. Raises InputError for one that can't be read."""
+        if self.path.exists() and not (self.path.is_file() or self.path.is_dir()):
+            raise InputError("no regular file: it would be waited for, and then replaced", path=str(self.path))
+        try:
+            return record.load(self.path)
+        except NothingFoundError:
+            return None
+
+    @contextmanager
+    def updating(self, *, if_version: int | None = None, discard: bool = False) -> Iterator[Update]:
+        """Read the state and keep every other writer out until the block ends.
+
+        if_version: what its version must be, 0 for no state. discard: a file that is no state gives way, and is kept
+        under another name. Raises RefusedError when the version is another or when another writer does not finish in
+        time, InputError for a file that is no state.
+        """
+        with locked(_home(self.path), wait=self.wait):
+            self._sweep()
+            discarded = None
+            try:
+                state = self.load()
+            except InputError:
+                if not discard or not self.path.is_file():
+                    raise
+                state, discarded = None, _free(self.path, ".bak")
+                replace_whole(discarded, self.path.read_bytes(), mode_of=str(self.path))
+            version = state.state_version if state is not None else 0
+            if if_version is not None and if_version != version:
+                raise RefusedError(
+                    f"the state has version {version}, not {if_version}: somebody else wrote it since",
+                    path=str(self.path),
+                    hint=f"look at what changed, then --if-version {version}",
+                )
+            yield Update(self, state, discarded)
+
+    def _sweep(self) -> None:
+        """Take away what a writer left that was killed: we hold the lock, so that nobody is writing."""
+        for path in (self.path, self.progress):
+            with suppress(OSError):
+                for left in _home(path).glob(f".{glob.escape(Path(os.path.realpath(path)).name[:80])}.*.tmp"):
+                    with suppress(OSError):
+                        left.unlink()
+
+
+def _home(path: Path) -> Path:
+    """The folder in which a file is written: links to it from several folders lead to one lock."""
+    found = Path(os.path.realpath(path)).parent
+    return found if found.is_dir() else path.parent
+
+
+def _free(path: Path, mark: str) -> Path:
+    """A name beside a file that nothing has yet."""
+    number = 0
+    while True:
+        found = path.with_name(f"{path.stem}{mark}{f'-{number}' if number else ''}{path.suffix}")
+        if not os.path.lexists(found):
+            return found
+        number += 1
