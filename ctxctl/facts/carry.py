@@ -13,6 +13,8 @@ from typing import Any
 from ctxctl.facts.todos import folded
 from ctxctl.model.summary import DecisionFact, SessionSummary
 
+VERSION = 1
+"""Of what is carried; grows when it is no longer understood by what read it before."""
 FIELDS = ("constraints", "requests", "open_issues", "learnings")
 LONGEST = 100
 """Items of a field of another agent's summary that are carried."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from ctxctl.facts import commits, files, foreign, prompts, resumed, shrunk, tests
 from ctxctl.facts.calls import CallLog
-from ctxctl.facts.carry import Seed, alien_only, seed_of
+from ctxctl.facts.carry import VERSION, Seed, alien_only, seed_of
 from ctxctl.facts.constraints import Constraint, ConstraintFinder
 from ctxctl.facts.earlier import one_of, span_of
 from ctxctl.facts.errors import ErrorLog
@@ -134,7 +134,9 @@ class SessionFacts:
 
     def seed(self, base: SessionSummary, carried: Mapping[str, Any]) -> None:
         """Go on from what was read before, ahead of the first block. base: the summary then, or what a state holds of
-        it; carried: what `carry` gave then, empty where the base is of another session."""
+        it; carried: what `carry` gave then, empty where the base is of another session. One of another version of ctxctl
+        counts as empty."""
+        carried = carried if carried.get("version") == VERSION else {}
         self._seed = seed = seed_of(base, carried)
         self._todos.go_on(seed.own.todos, carried["todos"] if carried else None)
         if not carried:
@@ -165,6 +167,7 @@ class SessionFacts:
         newest = max((turn for number, turn in self._turns if number not in gone), default=0)
         shift = span_of(self._turns, gone, [entry for entry in before if entry[0] >= 0])[1] - newest
         return {
+            "version": VERSION,
             "turn": self._turn,
             "turns": [*self._span(gone, before), self._seed.shift + max(0, shift)],
             "exchange": self._prompts.carry(),

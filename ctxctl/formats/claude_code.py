@@ -130,7 +130,7 @@ class ClaudeCode(Format):
             self._before[id_, request] = Call(turn, MAIN, point.line)
 
     def point(self) -> Point:
-        line, turn, _, _ = self.session.newest or (1, 0, 0, 0)
+        line, turn, _, _ = self.session.newest
         leaves = (*self.tree.newest(line, self.dead, LEAVES), *self._leaves)[:LEAVES]
         calls = [list(entry) for entry in self._recent if entry[2] <= turn][-CALLS:]
         return self.session.point(leaves, calls=calls, cwd=self.cwd)

@@ -147,7 +147,10 @@ class Tree:
         return f"{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:]}"
 
     def reaches_behind(self, leaf_hint: str | None) -> bool:
-        """Whether a record hangs on one in front of the first that is not known to be on the live path."""
+        """Whether a record hangs on one in front of the first that is not known to be on the live path. Nothing speaks
+        for it where none is known."""
+        if not self.before:
+            return False
         hint = leaf_hint is not None and leaf_hint not in self.before and self.find(leaf_hint) is None
         unknown = (n for key, nodes in self._pending.items() if self._index.get(key) == EMPTY for n in nodes)
         return hint or self.behind or any(not self.flags[n] & SIDE for n in unknown)

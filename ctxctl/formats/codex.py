@@ -119,8 +119,10 @@ class Codex(Format):
         self._forgotten = bool(more.get("forgotten"))
         if "counter" in more:
             self.counter.go_on(more["counter"])
+        self._at = {key: more[key] for key in ("model", "forked", "counter") if key in more}
         known = base64.b85decode(more.get("said", ""))
         self._said = [known[at : at + DIGEST] for at in range(0, len(known), DIGEST)]
+        self._at_said = len(self._said)
         for key in self._said:  # the message stays the blocks that it was, and none is placed for it
             self.known.setdefault(key, []).append(range(0))
 

@@ -84,7 +84,7 @@ class Thread:
 
 class Session:
     """What a reader accumulates. Blocks are numbered in the order in which they are emitted. newest: the line of the
-    newest call of the main thread, and the calls, prompts and blocks before it."""
+    newest call of the main thread, or where reading began, and the calls, prompts and blocks before it."""
 
     def __init__(self, emit: Emit, on_model: Callable[[str], None] | None = None) -> None:
         self._emit = emit
@@ -95,13 +95,14 @@ class Session:
         self.threads: dict[str, Thread] = {MAIN: Thread(MAIN)}
         self.models: dict[str, int] = {}
         self.prefix = ""
-        self.newest: tuple[int, int, int, int] | None = None
+        self.newest = (1, 0, 0, 0)
         self._line = self._index = 0
 
     def go_on(self, point: Point) -> None:
         """Begin at a point within a file."""
         main = self.threads[MAIN]
         main.calls, main.exchange = point.turn, point.exchange
+        self.newest = (point.line + 1, point.turn, point.exchange, 0)
         main.open_calls.update((id_, (name, target)) for id_, name, target in point.more.get("open", ()))
 
     def point(self, leaves: tuple[str, ...] = (), **more: Json) -> Point:
@@ -109,7 +110,7 @@ class Session:
         needs there."""
         from ctxctl.formats.tail import Point
 
-        line, turn, exchange, blocks = self.newest or (1, 0, 0, 0)
+        line, turn, exchange, blocks = self.newest
         waiting = [[id_, name, target] for id_, (name, target) in self.threads[MAIN].open_calls.items()]
         return Point(line - 1, turn, exchange, blocks, leaves, {"open": waiting[-WAITING:], **more})
 

@@ -127,7 +127,14 @@ def _is_companion(name: str, names: Sequence[str]) -> bool:
     """Whether a file is one of ours, its backup, or what a write that was cut off left."""
     if name in names:
         return True
-    return any(name.startswith((f"{own}.", f".{own}.")) and name.endswith((".tmp", ".bak")) for own in names)
+    for own in names:
+        stem, suffix = os.path.splitext(own)
+        # of an earlier task, or of a session of its own: `agent_state.window-2.json`
+        if name.startswith(f"{stem}.") and name.endswith(suffix):
+            return True
+        if name.startswith((f"{own}.", f".{own}.")) and name.endswith((".tmp", ".bak")):
+            return True
+    return False
 
 
 def _only_companions(place: str, own: str, names: Sequence[str]) -> bool:

@@ -183,7 +183,7 @@ class _Attempt:
         if not size or before.format not in FORMATS.names() or self.format_name not in (None, before.format):
             return None
         chosen = FORMATS.get(before.format)
-        if not chosen.appends or not before.mark:
+        if not chosen.appends or not before.mark or not before.reading:
             return None
         if self.absolute != before.path and (not before.id or id_of(self.path, before.format) != before.id):
             return None

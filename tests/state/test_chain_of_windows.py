@@ -104,7 +104,7 @@ class Chain:
 
     def compare(self, state: Any, truth: Truth) -> None:
         where = f"window {self.task.number}, checkpoint {self.checkpoints}, {self.task.session.path}"
-        current = [state["current_subtask"]] if state["current_subtask"] else []
+        current = self.current(state)
         done, rest = state["completed_subtasks"], state["remaining_subtasks"]
         names = [s["text"] for s in (*done, *current, *rest)]
         assert len(names) == len(set(names)), f"repeated: {[n for n in names if names.count(n) > 1][:3]}; {where}"
@@ -124,6 +124,17 @@ class Chain:
             assert "interrupted" in told or "no result" in told, (current, truth.interrupted, where)
         self.facts(state, truth, where)
 
+    def current(self, state: Any) -> list[Any]:
+        """The subtask in work. Where all are done, a request of the user's may stand there, under no number."""
+        current = state["current_subtask"]
+        if current is None or (current["id"] == "now" and not self.open):
+            return []
+        return [current]
+
+    @property
+    def open(self) -> list[str]:
+        return [*self.task.truth.of(DOING), *self.task.truth.of(PLANNED)]
+
     def facts(self, state: Any, truth: Truth, where: str) -> None:
         """Nothing that a prompt repeats is taken for something new."""
         assert [d["what"] for d in state["decisions"]] == truth.decisions, where
@@ -141,7 +152,7 @@ class Chain:
         """Versions and windows grow, ids stay with their texts and are never given twice."""
         assert state["state_version"] == self.version + 1
         self.version += 1
-        current = [state["current_subtask"]] if state["current_subtask"] else []
+        current = self.current(state)
         for subtask in (*state["completed_subtasks"], *current, *state["remaining_subtasks"]):
             assert self.ids.setdefault(subtask["text"], subtask["id"]) == subtask["id"]
         assert len(set(self.ids.values())) == len(self.ids)
@@ -152,7 +163,7 @@ class Chain:
         assert told["window"] == truth.window
         assert sorted(told["done"]) == sorted(map(folded, truth.of(DONE)))
         in_work = [folded(text) for text in truth.of(DOING)]
-        assert (told["current"] in in_work) if in_work else told["current"] is None
+        assert (told["current"] in in_work) if in_work else told["current"] is None or not self.open
         assert sorted(told["planned"]) == sorted(
             [*(folded(t) for t in truth.of(PLANNED)), *(t for t in in_work if t != told["current"])]
         )
@@ -169,7 +180,7 @@ class Chain:
         told = read_prompt(text)
         assert told["goal"] == GOAL
         in_work = [folded(t) for t in truth.of(DOING)]
-        assert (told["current"] in in_work) if in_work else told["current"] is None, told["current"]
+        assert (told["current"] in in_work) if in_work else told["current"] is None or not self.open, told["current"]
         if len(in_work) <= 1:
             assert told["next"] == folded(self.task.next_step), (told["next"], self.task.next_step)
         for part, statuses in (("Completed", (DONE,)), ("Remaining", (PLANNED, DOING))):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ctxctl.adapters.hooks.base import HookAgent, HookEvent, block
 from ctxctl.adapters.hooks.bringing import resume
+from ctxctl.adapters.hooks.own import set_up_for
 from ctxctl.adapters.hooks.saving import Answer, Setup, save
 from ctxctl.errors import InputError
 from ctxctl.model.state import AgentState
@@ -62,12 +63,16 @@ def respond(event: HookEvent, agent: HookAgent, setup: Setup, now: datetime) -> 
     if event.agent_id is not None:
         return Answer(b"", "inside of a sub-agent: nothing to do")
     if spec.action == "resume":
+        own = set_up_for(event, setup)
+        # a session that begins catches up with the one before, and only its own state is none of that
+        setup = own if (own.folder / own.options.state_file).is_file() else setup
         return resume(event, agent, setup, now)
     if event.transcript is None:
         raise InputError("the hook's JSON names no `transcript_path`: nothing to save")
     path = os.path.expanduser(event.transcript)
     if not os.path.isfile(path):
         raise InputError("there is no such transcript: nothing to save", path=path)
+    setup = set_up_for(event, setup)
     state, note = save(path, setup, now, event.name)
     if event.name == "Stop" and setup.clean and not event.stop_active:
         reason = not_clean(state, setup)

@@ -5,8 +5,12 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from collections.abc import Callable
 from typing import Any
+
+# no package here: test modules find these writers by this name
+sys.modules["growing"] = sys.modules[__name__]
 
 SAID = (
     "I decided to use the {a} because {b} is too slow for it.",
@@ -126,7 +130,10 @@ class Claude(Writer):
             self.tasks += 1
             return "TaskCreate", {"subject": f"task {word}"}, f"Task #{self.tasks} created", failed
         if pick < 0.6 and self.tasks:
-            given = {"taskId": str(self.random.randint(1, self.tasks)), "status": self.random.choice((*TODOS, "deleted"))}
+            given = {
+                "taskId": str(self.random.randint(1, self.tasks)),
+                "status": self.random.choice((*TODOS, "deleted")),
+            }
             return "TaskUpdate", given, "ok", failed
         if pick < 0.7:
             return "Write", {"file_path": f"/w/src/{word}.py", "content": f"{word} = {self.clock}"}, "written", failed

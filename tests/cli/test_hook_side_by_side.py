@@ -1,0 +1,77 @@
+"""Two sessions at work in one project at the same time: neither takes the other's state."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+A, B = "aaaaaaaa-1111-4000-8000-000000000001", "bbbbbbbb-2222-4000-8000-000000000002"
+
+
+class Project:
+    def __init__(self, folder: Path, ctxctl: Callable[..., Any], sample: Path) -> None:
+        self.folder, self._ctxctl = folder, ctxctl
+        self.sessions = folder.parent / f"{folder.name}-sessions"
+        self.sessions.mkdir()
+        for id_ in (A, B):
+            shutil.copyfile(sample, self.path(id_))
+            text = self.path(id_).read_text(encoding="utf-8").replace("7d78d02b-90c3-4287-b634-1dae72af4a17", id_)
+            self.path(id_).write_text(text, encoding="utf-8")
+
+    def path(self, id_: str) -> Path:
+        return self.sessions / f"{id_}.jsonl"
+
+    def hook(self, event: str, id_: str, **fields: Any) -> str:
+        given = {"session_id": id_, "transcript_path": str(self.path(id_)), "cwd": str(self.folder), **fields}
+        data = json.dumps({"hook_event_name": event, **given}).encode()
+        done = self._ctxctl("hook", "run", "claude-code", stdin=data, CTXCTL_HOOK_LOG="off")
+        assert (done.code, done.err) == (0, "")
+        return str(done.out)
+
+    def go_on(self, id_: str, *, ago: float = 0) -> None:
+        """The session's agent writes one line more."""
+        last = json.loads(self.path(id_).read_text(encoding="utf-8").splitlines()[-1])
+        record = {**last, "uuid": f"{id_[:8]}-9999-4000-8000-{int(time.time() * 1e6):012d}"[:36]}
+        with open(self.path(id_), "a", encoding="utf-8") as file:
+            file.write(json.dumps(record) + "\n")
+        os.utime(self.path(id_), (time.time() - ago,) * 2)
+
+    def state(self, name: str = "agent_state.json") -> Any:
+        return json.loads((self.folder / name).read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def project(tmp_path: Path, ctxctl: Callable[..., Any], samples: Path) -> Project:
+    return Project(tmp_path, ctxctl, samples / "axios-to-fetch.jsonl")
+
+
+def test_a_session_beside_one_at_work_gets_a_state_of_its_own(project: Project) -> None:
+    project.hook("PreCompact", A)
+    project.go_on(A)
+    before = (project.folder / "agent_state.json").read_bytes()
+    project.hook("PreCompact", B)
+    assert (project.folder / "agent_state.json").read_bytes() == before
+    assert project.state("agent_state.bbbbbbbb.json")["transcript"]["id"] == B
+    assert (project.folder / "agent_progress.bbbbbbbb.md").is_file()
+    # and it keeps that, whatever the other one does
+    os.utime(project.path(A), (0, 0))
+    project.hook("PreCompact", B)
+    assert project.state("agent_state.bbbbbbbb.json")["state_version"] == 2
+    assert "transcript bbbbbbbb" in project.hook("SessionStart", B, source="compact")
+
+
+@pytest.mark.parametrize("ago", [0.0, 5000.0])
+def test_a_session_after_one_that_is_over_goes_on_with_its_state(project: Project, ago: float) -> None:
+    project.hook("PreCompact", A)
+    if ago:
+        project.go_on(A, ago=ago)
+    project.hook("PreCompact", B)
+    assert project.state()["transcript"]["id"] == B
+    assert not (project.folder / "agent_state.bbbbbbbb.json").exists()
