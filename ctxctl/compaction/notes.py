@@ -10,7 +10,7 @@ from ctxctl.compaction.material import material_of
 from ctxctl.compaction.oldpart import old_part
 from ctxctl.compaction.replacing import replacing, summary_room
 from ctxctl.facts.condense import MARK
-from ctxctl.facts.noted import POINTER, changed, lines_of, of_agent
+from ctxctl.facts.noted import NEXT, POINTER, changed, lines_of, of_agent
 from ctxctl.model.edits import Edits, Note
 from ctxctl.model.summary import SessionSummary
 from ctxctl.model.window import Window
@@ -105,7 +105,7 @@ def entries_of(facts: SessionSummary) -> list[Note]:
     put("issue", (_test(t.command, t.outcome, t.detail) for t in facts.tests if t.outcome == "failed"))
     for status in ("doing", "planned"):
         put("plan", (f"{t.text} ({status}){of_agent(t.agent)}" for t in facts.todos if t.status == status))
-    put("plan", facts.next_steps)
+    put("plan", (f"{NEXT}{text.removeprefix('Next: ')}" for text in facts.next_steps))
     return list(found)
 
 

@@ -10,6 +10,8 @@ from ctxctl.facts.todos import folded
 from ctxctl.model.block import MAIN
 from ctxctl.model.summary import FileFact, SessionSummary, Todo
 
+NEXT = "next step: "
+"""In front of a next step among the notes: it is what the session said once, and no item of its plan."""
 POINTER = "; notes: "
 """Between the turns and the name of the notes file, in the first line."""
 _TEXTS = {"Success": "success_criteria", "Constraint": "constraints", "Open": "open_issues", "Earlier": "earlier"}

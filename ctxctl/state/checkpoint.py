@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from ctxctl.facts.prompts import LONGEST, request
 from ctxctl.facts.session import SessionFacts
 from ctxctl.facts.summary import merge
 from ctxctl.facts.todos import folded
 from ctxctl.model.block import Block
 from ctxctl.model.state import AgentState, FileState, Subtask, TailBlock
 from ctxctl.model.summary import FileFact, SessionSummary
-from ctxctl.model.text import shortened
+from ctxctl.model.text import behind_resume, is_resume, shortened
 from ctxctl.model.unit import ANSWER_KINDS
 from ctxctl.state.files import sanitized
 from ctxctl.state.subtasks import NOW, arranged, merged
@@ -99,7 +100,7 @@ def taken(
         next_id=next_id,
         environment=replace(before.environment, files=as_state(told.files)),
     )
-    return with_current(arranged(state, subtasks), grown, told)
+    return with_current(arranged(state, subtasks), before, grown, told)
 
 
 def told_to(state: AgentState, told: SessionSummary) -> AgentState:
@@ -140,11 +141,12 @@ def noted(state: AgentState, notes: SessionSummary) -> AgentState:
     return arranged(state, subtasks)
 
 
-def with_current(state: AgentState, grown: Grown, told: SessionSummary) -> AgentState:
+def with_current(state: AgentState, before: AgentState, grown: Grown, told: SessionSummary) -> AgentState:
     """The state whose current step says why it is not done: a call without its result, an interruption. Where no list
     says what is in work, an unfinished request does."""
     if not grown.tail:  # nothing new was said
-        return state
+        was = before.current_subtask
+        return replace(state, current_subtask=was) if was is not None and was.id == NOW else state
     evidence = interrupted(grown)
     current = state.current_subtask
     if current is not None:
@@ -153,10 +155,12 @@ def with_current(state: AgentState, grown: Grown, told: SessionSummary) -> Agent
         return state
     if not evidence or any(s.agent == "main" for s in state.remaining_subtasks):
         return state
-    text = told.requests[-1] if told.requests else told.goal
-    if not text:
+    asked = [behind_resume(b.text) if is_resume(b.text) else b.text for b in grown.tail if b.kind == "user_message"]
+    asked = [text for text in asked if text and not text.startswith(STOPPED)]
+    line = request(sanitized(asked[-1], tool_output=False)) if asked else ""
+    line = line or (told.requests[-1] if told.requests else shortened(folded(told.goal), LONGEST))
+    if not line:
         return state
-    line = shortened(folded(text), 300)
     return replace(state, current_subtask=Subtask(NOW, line, "doing", window=state.window_id, evidence=evidence))
 
 

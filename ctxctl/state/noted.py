@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ctxctl.facts.merge import merge
+from ctxctl.facts.noted import NEXT
 from ctxctl.facts.todos import folded
 from ctxctl.model.block import MAIN
 from ctxctl.model.edits import Note
@@ -57,8 +58,8 @@ def kind_of(type_: str) -> str:
 
 def facts_of(entries: Iterable[Entry | Note]) -> SessionSummary:
     """What notes say, oldest first: a decision with its reason (`what because why`), done and plan as items of the
-    plan, lessons, issues. What is done replaces what was planned in the very same words, and nothing else. Texts are on
-    one line each, and sanitised."""
+    plan, lessons, issues. What is done replaces what was planned in the very same words, and nothing else. What a
+    compaction noted as the next step is none of it: it held then. Texts are on one line each, and sanitised."""
     items: dict[Any, _Item] = {}
     for entry in entries:
         text = folded(sanitized(clean(entry.text)))
@@ -93,6 +94,8 @@ def _item(kind: str, text: str) -> tuple[Any, _Item]:
     if kind == "decision":
         decision = _decision(text)
         return (kind, decision.what), decision
+    if kind == "plan" and text.startswith(NEXT):
+        return (NEXT, text), _Text(NEXT, text.removeprefix(NEXT))
     if kind == "plan":
         todo = _todo(text, planned=True)
         return ("todo", todo.text, todo.agent), todo
@@ -151,12 +154,14 @@ def with_notes(session: SessionSummary, noted: Notebook, tools: Collection[str] 
     planned = bool(session.todos)
     fresh = [e for e in noted.entries if not (planned and kind_of(e.type) == "plan" and _AS_IT_STOOD.search(e.text))]
     facts = facts_of(fresh)
+    steps = [e.text.removeprefix(NEXT) for e in noted.entries if e.type == "plan" and e.text.startswith(NEXT)]
     failed = tuple(f"{tool}{sign}" for tool in tools for sign in (" ", ": "))
     return merge(
         replace(
             facts,
             open_issues=tuple(t for t in facts.open_issues if t in session.open_issues or not _of_tool(t, failed)),
             learnings=tuple(t for t in facts.learnings if t not in session.dead_ends),
+            next_steps=tuple(folded(sanitized(clean(text))) for text in steps[-1:] if not planned),
         ),
         session,
     )

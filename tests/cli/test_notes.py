@@ -35,7 +35,7 @@ def test_what_is_noted_already_is_not_noted_again(ctxctl: Any, tmp_path: Path) -
 
 
 def test_from_stdin(ctxctl: Any, tmp_path: Path) -> None:
-    done = ctxctl("notes", "add", "lesson", "-", "--json", stdin="retries\nneed a fresh body\n".encode())
+    done = ctxctl("notes", "add", "lesson", "-", "--json", stdin=b"retries\nneed a fresh body\n")
     (note,) = done.result()["notes"]
     assert (note["type"], note["text"], note["number"]) == ("lesson", "retries\nneed a fresh body", 1)
     done = ctxctl("notes", "add", "lesson", "-", stdin=b" \n")

@@ -82,7 +82,7 @@ def test_an_overflow_is_a_refusal_by_the_provider(path: Path) -> None:
         ("budget_refusal", "provider"),
         ("eviction", None),
     ]
-    assert [r["data"].get("tokens") for r in read(path)][0] == decision.tokens
+    assert next(read(path))["data"]["tokens"] == decision.tokens
 
 
 def test_a_quiet_session_makes_no_file(path: Path) -> None:

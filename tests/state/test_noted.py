@@ -25,6 +25,7 @@ SESSION = SessionSummary(
     dead_ends=("tried ky, failed because of streams",),
     errors=("Bash npm run lint: 3 errors",),
     learnings=("retries need a fresh body",),
+    next_steps=("Next: the services",),
 )
 
 
@@ -98,7 +99,7 @@ def test_what_a_compaction_wrote_reads_back_as_it_was() -> None:
     assert found.files == SESSION.files
     assert sorted(found.todos, key=str) == sorted(SESSION.todos, key=str)
     assert sorted(found.tests, key=str) == sorted(SESSION.tests, key=str)
-    assert found.commits == SESSION.commits
+    assert found.commits == SESSION.commits and found.next_steps == ()
     assert set(found.learnings) == {*SESSION.learnings, *SESSION.dead_ends}
     assert set(found.open_issues) == {*SESSION.open_issues, *SESSION.errors}
 
@@ -115,7 +116,7 @@ def test_its_own_notes_add_nothing_to_a_session(tmp_path: Path) -> None:
     assert set(found.decisions) == set(SESSION.decisions) and len(found.decisions) == 2
     assert sorted(found.todos, key=str) == sorted(SESSION.todos, key=str)
     assert set(found.files) == set(SESSION.files) and set(found.commits) == set(SESSION.commits)
-    assert set(found.tests) == set(SESSION.tests)
+    assert set(found.tests) == set(SESSION.tests) and found.next_steps == SESSION.next_steps
     assert (found.goal, found.turns, found.errors) == (SESSION.goal, SESSION.turns, SESSION.errors)
 
 
@@ -137,6 +138,12 @@ def test_the_session_says_how_things_stand_now(tmp_path: Path) -> None:
     texts = {todo.text: todo.status for todo in found.todos}
     assert texts == {"one": "done", "two": "doing", "three": "planned", "by hand": "planned"}
     assert found.open_issues == ("Bash is slow", "who owns: billing?", "is 429 retried?")
+
+
+def test_of_next_steps_the_newest_is_told(tmp_path: Path) -> None:
+    notebook = book(tmp_path, *entries_of(SESSION), *entries_of(SessionSummary(next_steps=("run the tests",))))
+    assert with_notes(SessionSummary(), notebook).next_steps == ("run the tests",)
+    assert with_notes(SESSION, notebook).next_steps == SESSION.next_steps
 
 
 def test_without_a_plan_of_its_own_the_noted_one_holds(tmp_path: Path) -> None:

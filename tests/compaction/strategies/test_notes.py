@@ -66,7 +66,7 @@ def test_entries_are_what_the_facts_hold() -> None:
         Note("issue", "npm test: failed, 2 failed"),
         Note("plan", "table (doing)"),
         Note("plan", "docs (planned) [writer]"),
-        Note("plan", "write the table"),
+        Note("plan", "next step: write the table"),
     ]
     assert {note.type for note in entries_of(FACTS)} == set(TYPES)
     assert entries_of(SessionSummary()) == []
