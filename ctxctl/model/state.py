@@ -103,7 +103,8 @@ class Position:
     offset, which tells a file that was rewritten. compactions: full ones of the main thread so far. skipped: bytes at
     the beginning that were never read, because there were too many at once. carry: what the facts need to go on, see
     `SessionFacts.carry`. leaves: ids of the newest records before the newest model call, by which a rewind behind it is
-    told. reading: what the reader needs to go on, see `ctxctl.trace.grown`.
+    told. reading: what the reader needs to go on, see `ctxctl.trace.grown`. seal: SHA-256 of all the others, which
+    tells a position that was changed by hand: such a one is not read on from.
     """
 
     id: str | None = None
@@ -121,6 +122,7 @@ class Position:
     carry: Mapping[str, Any] = field(default_factory=dict)
     leaves: tuple[str, ...] = ()
     reading: Mapping[str, Any] = field(default_factory=dict)
+    seal: str = ""
 
 
 @dataclass(frozen=True, slots=True)

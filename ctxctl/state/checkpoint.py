@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from ctxctl.facts.prompts import LONGEST, request
+from ctxctl.facts.prompts import request
 from ctxctl.facts.session import SessionFacts
 from ctxctl.facts.summary import merge
 from ctxctl.facts.todos import folded
@@ -76,8 +76,11 @@ def taken(
     told = _clean(facts.summary(grown.gone))
     told = replace(told, files=once_each(told.files, grown.transcript.cwd or before.environment.cwd))
     since = grown.position.compactions - (before.transcript.compactions if same else 0)
-    window = before.window_id + max(0, since) + int(not same and before.transcript.path != "")
-    plan = facts.plan(grown.gone, base.todos, told_now=same)
+    window = max(1, before.window_id) + max(0, since) + int(not same and before.transcript.path != "")
+    # what only an earlier window had on its list is not called off by a list that leaves it out
+    seen = {(s.agent, folded(s.text)): s.window for s in before.subtasks}
+    now = same and all(seen.get((todo.agent, folded(todo.text))) == before.window_id for todo in base.todos)
+    plan = facts.plan(grown.gone, base.todos, told_now=now)
     plan = replace(plan, items=tuple(replace(p, todo=replace(p.todo, text=sanitized(p.todo.text))) for p in plan.items))
     subtasks, next_id = merged(
         before.subtasks,
@@ -93,9 +96,9 @@ def taken(
         window_id=window,
         todos=told.todos,
         open_issues=_open(before, told),
-        next_steps=told.next_steps,
+        next_steps=_ahead(told.next_steps, subtasks),
         compaction_summary="\n".join(told.earlier),
-        tail=tail(before.tail if same and not grown.whole else (), grown.tail, limits),
+        tail=tail(before.tail if same and not grown.whole else (), _unseen(grown), limits, on=not grown.why),
         transcript=replace(grown.position, carry=facts.carry(grown.gone)),
         next_id=next_id,
         environment=replace(before.environment, files=as_state(told.files)),
@@ -158,7 +161,7 @@ def with_current(state: AgentState, before: AgentState, grown: Grown, told: Sess
     asked = [behind_resume(b.text) if is_resume(b.text) else b.text for b in grown.tail if b.kind == "user_message"]
     asked = [text for text in asked if text and not text.startswith(STOPPED)]
     line = request(sanitized(asked[-1], tool_output=False)) if asked else ""
-    line = line or (told.requests[-1] if told.requests else shortened(folded(told.goal), LONGEST))
+    line = line or (told.requests[-1] if told.requests else request(told.goal))
     if not line:
         return state
     return replace(state, current_subtask=Subtask(NOW, line, "doing", window=state.window_id, evidence=evidence))
@@ -185,9 +188,17 @@ def interrupted(grown: Grown) -> str:
     return ""
 
 
-def tail(before: Sequence[TailBlock], new: Sequence[Block], limits: Limits) -> tuple[TailBlock, ...]:
+def _unseen(grown: Grown) -> Sequence[Block]:
+    """The newest blocks that the state does not have yet; after a rewind all of them, since it may have others."""
+    return grown.tail if grown.why else grown.tail[grown.again :]
+
+
+def tail(
+    before: Sequence[TailBlock], new: Sequence[Block], limits: Limits, *, on: bool = False
+) -> tuple[TailBlock, ...]:
     """The newest turns as they are, without credentials: at most so many characters, of which no block takes more than
-    half."""
+    half. on: the new blocks follow those before, be it within a turn; otherwise they replace what was of their turns.
+    """
     if not limits.turns:
         return ()
     blocks = [
@@ -196,7 +207,7 @@ def tail(before: Sequence[TailBlock], new: Sequence[Block], limits: Limits) -> t
         if b.kind not in ("thinking", "system", "tool_definitions", "memory_injection", "summary") and b.text.strip()
     ]
     first = min((b.turn for b in blocks), default=0)
-    blocks = [b for b in before if not blocks or b.turn < first] + blocks
+    blocks = [b for b in before if on or not blocks or b.turn < first] + blocks
     answers = sorted({b.turn for b in blocks})[-limits.turns :]
     blocks = [b for b in blocks if answers and b.turn >= answers[0]]
     found: list[TailBlock] = []
@@ -205,13 +216,19 @@ def tail(before: Sequence[TailBlock], new: Sequence[Block], limits: Limits) -> t
         text = sanitized(block.text, tool_output=block.kind not in ANSWER_KINDS and block.kind != "user_message")
         target = sanitized(block.target) if block.target is not None else None
         most = max(0, min(room, limits.characters // 2))
-        if len(text) > most:
-            text = shortened(text, most) + "…" if most else ""
+        if len(text.removesuffix("…")) > most:
+            text = shortened(text.removesuffix("…"), most) + "…" if most else ""
         if not text:
             break
         room -= len(text)
         found.append(replace(block, text=text, target=target))
     return tuple(reversed(found))
+
+
+def _ahead(steps: Sequence[str], subtasks: Sequence[Subtask]) -> tuple[str, ...]:
+    """The next steps that are not done: what was one may have been finished since."""
+    done = {folded(s.text) for s in subtasks if s.status == "done"}
+    return tuple(step for step in steps if folded(step) not in done)
 
 
 def _open(state: AgentState, told: SessionSummary) -> tuple[str, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -11,7 +13,7 @@ import msgspec
 import orjson
 
 from ctxctl.errors import InputError, NothingFoundError
-from ctxctl.model.state import SCHEMA, AgentState, Subtask
+from ctxctl.model.state import SCHEMA, AgentState, Position, Subtask
 from ctxctl.model.text import clean
 
 _KEYS = frozenset(field.name for field in fields(AgentState)) - {"extra"}
@@ -70,6 +72,11 @@ def from_json(value: Mapping[str, Any], *, path: str | None = None) -> AgentStat
         state = msgspec.convert(known, AgentState)
     except msgspec.ValidationError as error:
         raise InputError(f"not a state: {error}", path=path, hint=_MOVE) from None
+    position = replace(state.transcript, seal="")
+    if position != Position() and seal_of(position) != state.transcript.seal:
+        # what was changed by hand must not decide where reading goes on: then the whole is read
+        position = replace(position, mark="", leaves=(), carry={}, reading={})
+    state = replace(state, transcript=position)
     return replace(_numbered(state), extra={key: item for key, item in value.items() if key not in _KEYS})
 
 
@@ -148,9 +155,19 @@ def _is_ours(id_: str) -> bool:
     return id_[:1] == "s" and id_[1:].isascii() and id_[1:].isdigit()
 
 
+def seal_of(position: Position) -> str:
+    """SHA-256 over a position without its seal, as JSON with sorted keys."""
+    value = asdict(replace(position, seal=""))
+    data = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(data.encode()).hexdigest()
+
+
 def as_json(state: AgentState) -> dict[str, Any]:
     """A value of plain types with all fields, unknown keys at its end."""
-    value = asdict(replace(state, extra={}))
+    position = state.transcript
+    if position != Position():
+        position = replace(position, seal=seal_of(position))
+    value = asdict(replace(state, extra={}, transcript=position))
     del value["extra"]
     return {"schema": value.pop("schema"), **value, **state.extra}
 
@@ -161,7 +178,4 @@ def dumps(state: AgentState) -> bytes:
     try:
         return orjson.dumps(value, option=orjson.OPT_INDENT_2) + b"\n"
     except (TypeError, orjson.JSONEncodeError):
-        import json
-
         return clean(json.dumps(value, indent=2, ensure_ascii=False)).encode() + b"\n"
-

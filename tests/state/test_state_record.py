@@ -141,3 +141,12 @@ def test_lone_surrogates_are_written(tmp_path: Path) -> None:
     path = tmp_path / "s.json"
     path.write_bytes(record.dumps(AgentState(task_goal="a\ud800b")))
     assert record.load(path).task_goal == "a\ufffdb"
+
+
+def test_a_position_that_was_changed_by_hand_is_not_read_on_from() -> None:
+    position = Position("id", "/a.jsonl", "codex", 100, 3, carry={"n": 1}, reading={"offset": 7}, mark="ab")
+    value = json.loads(record.dumps(AgentState(task_goal="x", transcript=position)))
+    assert record.from_json(value).transcript == position
+    for key, changed in (("offset", 99), ("carry", {"n": 2}), ("reading", {}), ("seal", "")):
+        found = record.from_json({**value, "transcript": {**value["transcript"], key: changed}}).transcript
+        assert (found.mark, found.carry, found.reading, found.id) == ("", {}, {}, "id")
