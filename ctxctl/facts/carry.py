@@ -75,6 +75,15 @@ def seed_of(base: SessionSummary, carried: Mapping[str, Any]) -> Seed:
     )
 
 
+def counted_anew(carried: Mapping[str, Any], turn: int, exchange: int) -> dict[str, Any]:
+    """What is carried, for a file that was written anew: its turns and exchanges are counted from 1 again. turn,
+    exchange: how many it has."""
+    if not carried:
+        return {}
+    first, last, _ = carried["turns"]
+    return {**carried, "turn": turn, "turns": [first, last, max(0, last - turn)], "exchange": exchange}
+
+
 def alien_only(alien: SessionSummary, rest: SessionSummary) -> dict[str, list[str]]:
     """What another agent's summary says and nothing else does."""
     found: dict[str, list[str]] = {}

@@ -43,8 +43,7 @@ class ErrorLog:
             self._failing.add(key)
             if text.strip() or not shrunk:
                 self._seen.append((number, block.turn, key, told(text), shrunk))
-        elif key in self._failing or (self._carried and not shrunk):
-            self._failing.discard(key)
+        elif key in self._failing or (self._carried and not shrunk):  # every time: a rewind may leave one behind
             self._seen.append((number, block.turn, key, "", shrunk))
 
     def fold(self, gone: Container[int], last: int) -> tuple[str, ...]:

@@ -27,6 +27,29 @@ _CORRECTION = re.compile(
 )
 _BEHIND = "## My request for Codex:"
 """What the editor's part of a prompt ends with."""
+_COMMAND = re.compile(r"<command-(name|args)>(.*?)</command-\1>", re.DOTALL)
+_CLIENT = frozenset(
+    (
+        *(
+            "add-dir",
+            "agents",
+            "bug",
+            "clear",
+            "color",
+            "compact",
+            "config",
+            "context",
+            "copy",
+            "cost",
+            "doctor",
+            "exit",
+        ),
+        *("export", "fast", "feedback", "help", "hooks", "ide", "login", "logout", "mcp", "memory", "model", "plugin"),
+        *("output-style", "permissions", "privacy-settings", "release-notes", "rename", "resume", "rewind", "sandbox"),
+        *("status", "statusline", "terminal-setup", "theme", "todos", "upgrade", "usage", "vim"),
+    )
+)
+"""Slash commands that reach no model."""
 _NOT_SAID = ("<command-", "[Request interrupted", "<local-command", "<bash-input")
 
 
@@ -43,6 +66,9 @@ class Prompts:
         current = self._finder.current.get(MAIN)
         if current is not None and current.block == number:
             self._seen.append(Goal(number, shortened(block.text, WHOLE)))  # word for word, not only its beginning
+        elif block.thread == MAIN and block.kind == "user_message" and (asked := command(block.text)):
+            self._seen.append(Goal(number, shortened(asked, WHOLE)))
+            return True
         return not block.text.startswith(_NOT_SAID)
 
     def carry(self) -> int:
@@ -59,9 +85,24 @@ class Prompts:
         lines = (request(prompt.text) for prompt in self.live(gone)[0 if told else 1 :])
         return tuple(dict.fromkeys(line for line in lines if len(line) >= SHORTEST))
 
+    def newest(self, gone: Container[int], *, told: bool = False) -> str:
+        """The newest prompt after the goal as it was typed, empty when there is none."""
+        prompts = self.live(gone)[0 if told else 1 :]
+        return said(prompts[-1].text) if prompts else ""
+
     def live(self, gone: Container[int]) -> list[Goal]:
         """The prompts that count, oldest first."""
         return [prompt for prompt in self._seen if prompt.block not in gone]
+
+
+def command(text: str) -> str:
+    """A slash command with what was typed behind it, as Claude Code records it: a prompt like any other. Empty for any
+    other text, for one without arguments, and for those that the client carries out itself."""
+    if not text.startswith("<command-"):
+        return ""
+    found = {key: value.strip() for key, value in _COMMAND.findall(text)}
+    name, given = found.get("name", ""), found.get("args", "")
+    return f"{name} {given}" if name and given and name.lstrip("/") not in _CLIENT else ""
 
 
 def said(text: str) -> str:

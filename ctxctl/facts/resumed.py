@@ -28,6 +28,7 @@ from ctxctl.model.text import RESUME, RESUME_END, is_resume
 GOAL, CRITERIA, CONSTRAINTS, STEP = "Goal", "Success criteria", "Constraints", "Current step"
 FOUND, ASKED, ISSUES, SUMMARY = "Environment", "Newest request", "Open issues", "Summary"
 FAILING, DECISIONS, DEAD, LEARNINGS = "Failing tests", "Decisions", "Dead ends", "Learnings"
+TESTS, COMMITS = "Tests", "Commits"
 DONE, REMAINING, ERRORS, FILES = "Completed", "Remaining", "Errors", "Files modified"
 LINKS, NOTES, TAIL = "Artifacts", "Notes to look up", "Newest turns"
 """Titles of the parts, in their order."""
@@ -46,7 +47,11 @@ _NAME = r'[^\s:@]+(?:@("(?:[^"\\]|\\.)*"|[^\s:@"]+))?'
 _SUBTASK = re.compile(rf"(\[[ >x]\]) {_NAME}: (.*)")
 _ID = re.compile(rf"{ID}{_NAME}")
 _PLAIN_AGENT = re.compile(r'[^\s:@"]+')
-_SAME = {title: title for title in (CRITERIA, CONSTRAINTS, ISSUES, FAILING, DECISIONS, DEAD, LEARNINGS, ERRORS, FILES)}
+_AS_IN_SUMMARIES = (
+    *(CRITERIA, CONSTRAINTS, ISSUES, FAILING, TESTS, COMMITS),
+    *(DECISIONS, DEAD, LEARNINGS, ERRORS, FILES),
+)
+_SAME = {title: title for title in _AS_IN_SUMMARIES}
 _SAME |= {LINKS: LINKS, ASKED: "Requests"}
 """Parts whose items stand as in a typed summary, and the section of `ctxctl.facts.layout` that each is."""
 _LEFT = {**_SAME, DONE: "Done", REMAINING: "Todos"}

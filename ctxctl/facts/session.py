@@ -9,7 +9,7 @@ from typing import Any
 from ctxctl.facts import commits, files, foreign, prompts, resumed, shrunk, tests
 from ctxctl.facts.calls import CallLog
 from ctxctl.facts.carry import VERSION, Seed, alien_only, seed_of
-from ctxctl.facts.constraints import Constraint, ConstraintFinder
+from ctxctl.facts.constraints import Constraint, ConstraintFinder, is_directive
 from ctxctl.facts.earlier import one_of, span_of
 from ctxctl.facts.errors import ErrorLog
 from ctxctl.facts.merge import merge
@@ -104,7 +104,8 @@ class SessionFacts:
         before, whole = self._before(gone)
         base = one_of(before, whole, self._resumed)
         own = self._own(gone, base, whole)
-        merged = merge(base, own)
+        # a resume prompt tells a part of what is known: it changes no order
+        merged = merge(merge(_lists(self._seed.own), base) if self._resumed else base, own)
         todos = self._todos.fold(gone, tuple((number, found.todos) for number, _, found in before))
         open_todos = [todo.text for todo in todos if todo.status == "doing"]
         open_todos = open_todos or [todo.text for todo in todos if todo.status == "planned"][:1]
@@ -134,8 +135,8 @@ class SessionFacts:
 
     def seed(self, base: SessionSummary, carried: Mapping[str, Any]) -> None:
         """Go on from what was read before, ahead of the first block. base: the summary then, or what a state holds of
-        it; carried: what `carry` gave then, empty where the base is of another session. One of another version of ctxctl
-        counts as empty."""
+        it; carried: what `carry` gave then, empty where the base is of another session. One that another version of
+        ctxctl wrote counts as empty."""
         carried = carried if carried.get("version") == VERSION else {}
         self._seed = seed = seed_of(base, carried)
         self._todos.go_on(seed.own.todos, carried["todos"] if carried else None)
@@ -205,6 +206,10 @@ class SessionFacts:
         told = len(known) if self._seed.told is None else self._seed.told
         return self._commits.fold(gone, merge(SessionSummary(commits=known[:told]), base).commits, own=known[told:])
 
+    def asked(self, gone: Container[int]) -> str:
+        """The newest prompt after the goal as the user typed it, empty when there was none."""
+        return self._prompts.newest(gone, told=self._seed.goal_known)
+
     def plan(self, gone: Container[int], told: Sequence[Todo], *, told_now: bool) -> Plan:
         """Everything that was ever planned, with what became of it. told: the lists before the first block; told_now:
         in the same window in which that is."""
@@ -230,7 +235,7 @@ class SessionFacts:
         whole: the first prompt states the goal, and not an earlier summary."""
         prompted, seed = self._prompts.live(gone), self._seed.own
         goal = seed.goal or (prompts.said(prompted[0].text) if prompted else "")
-        found = [c for c in self._constraints.found if c.block not in gone and not c.text.endswith(("?", "？"))]
+        found = [c for c in self._constraints.found if c.block not in gone and is_directive(c.text)]
         known = self._seed.goal_known
         corrections = [
             (p.block, f"the user corrected: {prompts.request(p.text)}")
@@ -260,6 +265,20 @@ class SessionFacts:
 
 def _once(earlier: Sequence[str], later: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*earlier, *later)))
+
+
+def _lists(summary: SessionSummary) -> SessionSummary:
+    """The lists of a summary that a resume prompt repeats, at its end or in part."""
+    return SessionSummary(
+        success_criteria=summary.success_criteria,
+        constraints=summary.constraints,
+        requests=summary.requests,
+        decisions=summary.decisions,
+        open_issues=summary.open_issues,
+        dead_ends=summary.dead_ends,
+        learnings=summary.learnings,
+        artifacts=summary.artifacts,
+    )
 
 
 def _distinct(found: list[Constraint]) -> tuple[str, ...]:

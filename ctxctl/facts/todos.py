@@ -30,6 +30,7 @@ STATUS: dict[str, Progress] = {
 _ITEM = re.compile(r"^[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+\[([ xX>~/-])\][ \t]+(\S.*?)[ \t]*$", re.MULTILINE)
 _FENCE = re.compile(r"^```.*?(?:^```|\Z)", re.MULTILINE | re.DOTALL)
 _MARKS: dict[str, Progress] = {" ": "planned", "x": "done", "X": "done"}
+_SIGNS = ("[ ] ", "[x] ", "[X] ", "[~] ", "[>] ", "[/] ", "[-] ")
 _NUMBER = re.compile(r"#(\w+)")
 _TEXTS = ("content", "step", "subject", "title", "description", "text")
 LISTS = ("todos", "plan", "task_list", "items")
@@ -228,7 +229,15 @@ class TodoLog:
         tools = {event.agent for event in live if event.op != "checklist"} | self._tools
         live = [event for event in live if event.op != "checklist" or event.agent not in tools]
         told = {(item.agent, folded(item.text)) for _, items in before for item in items} | self._told
-        return [event for event in live if event.op != "checklist" or _of_it(event, told)]
+        agents = {agent for agent, _ in told}
+        told |= {(item.agent, folded(item.text)) for item in self._base if item.agent in agents}
+        found = []
+        for event in live:
+            if event.op != "checklist" or _of_it(event, told):
+                found.append(event)
+                if event.agent in agents:  # what goes on with this one goes on with the list
+                    told |= {(event.agent, folded(item.text)) for item in event.items}
+        return found
 
 
 def _apply(lists: dict[str, list[Todo]], event: _Event) -> None:
@@ -243,8 +252,11 @@ def _apply(lists: dict[str, list[Todo]], event: _Event) -> None:
             _put(known, item)
     elif event.op == "create":
         text = _text(given)
-        if text and not any(_is(item, text, event.id) for item in known):
-            known.append(Todo(text, "planned", event.agent, event.id))
+        at = next((n for n, item in enumerate(known) if _is(item, text, event.id)), None)
+        if text and (at is None or known[at].id is None):
+            # what an earlier window, or a summary, told comes behind the tasks of this one
+            item = Todo(text, "planned", event.agent) if at is None else known.pop(at)
+            known.insert(sum(other.id is not None for other in known), replace(item, id=event.id))
     else:
         _update(known, given)
 
@@ -316,7 +328,7 @@ def _text(item: dict[str, Any]) -> str:
 
 def checklist(text: str, agent: str) -> tuple[Todo, ...]:
     """The checklist in a text, outside of code; one item alone is none."""
-    if "[ ] " not in text and "[x] " not in text and "[X] " not in text:
+    if not any(sign in text for sign in _SIGNS):
         return ()
     found = _items(_FENCE.sub("", text), agent)
     return found if len(found) > 1 else ()

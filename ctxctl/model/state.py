@@ -132,10 +132,11 @@ class AgentState:
 
     state_version: grows by one with each write. window_id: 1-based, grows with each new session or compaction.
     completed_subtasks, current_subtask, remaining_subtasks: `done`; the first that is `doing`; all others. todos: the
-    newest list of each agent, as it is. requests: the user's later prompts. tail: the newest turns. memory_index:
-    titles of the notes. working_set: files in use, the newest first. set_by_hand: what of it no transcript changes
-    (`goal`). closed_by_hand: texts of issues and subtasks that were closed or dropped by hand and don't come back.
-    extra: keys of the file that ctxctl does not know, kept as they are.
+    newest list of each agent, as it is. requests: the user's later prompts, each as one line. newest_request: the
+    newest one, whole up to a limit. tail: the newest turns. memory_index: titles of the notes. working_set: files in
+    use, the newest first. set_by_hand: what of it no transcript changes (`goal`, `cwd`). closed_by_hand: texts of
+    issues and subtasks that were closed or dropped by hand and don't come back. extra: keys of the file that ctxctl
+    does not know, kept as they are.
     """
 
     state_version: int = 0
@@ -158,6 +159,7 @@ class AgentState:
     memory_index: tuple[str, ...] = ()
     transcript: Position = field(default_factory=Position)
     requests: tuple[str, ...] = ()
+    newest_request: str = ""
     commits: tuple[Commit, ...] = ()
     tests: tuple[TestRun, ...] = ()
     dead_ends: tuple[str, ...] = ()

@@ -69,29 +69,34 @@ def append(path: Path, events: Sequence[Event], *, now: datetime | str, mode_of:
     `mode_of`; nothing is made or touched for no events. Raises InputError when it can't be written or holds something
     else, ValueError for data that has no canonical form or is larger than LARGEST.
     """
-    if not events:
-        return
     stamp = time_stamp(now)
-    drafts = [
-        {
-            "schema": SCHEMA,
-            "seq": 0,
-            "time": event.time or stamp,
-            "type": event.type,
-            "turn": event.turn,
-            "transcript": _plain(event.transcript, ""),
-            "data": _plain(event.data, ""),
-        }
-        for event in events
-    ]
+    _append(path, [_draft(event, stamp) for event in events], mode_of)
+
+
+def _draft(event: Event, stamp: str) -> dict[str, Any]:
+    """A record but for its place in the chain."""
+    return {
+        "schema": SCHEMA,
+        "seq": 0,
+        "time": event.time or stamp,
+        "type": event.type,
+        "turn": event.turn,
+        "transcript": _plain(event.transcript, ""),
+        "data": _plain(event.data, ""),
+    }
+
+
+def _append(path: Path, drafts: Sequence[dict[str, Any]], mode_of: str | None) -> None:
+    if not drafts:
+        return
     with appending(path, mode_of=mode_of) as file:
         seq, prev = _head(path, file)
         lines: list[bytes] = []
         for draft in drafts:
             seq += 1
-            draft |= {"seq": seq, "prev": prev}
-            prev = draft["hash"] = hashed(draft)
-            lines.append(canonical(draft) + b"\n")
+            entry = {**draft, "seq": seq, "prev": prev}
+            prev = entry["hash"] = hashed(entry)
+            lines.append(canonical(entry) + b"\n")
             if len(lines[-1]) > LARGEST:
                 raise ValueError(f"an audit record of {len(lines[-1]):,} bytes; at most {LARGEST:,}")
         append_whole(path, file, b"".join(lines))
@@ -155,7 +160,7 @@ class AuditTrail:
         self.transcript = transcript
         self._clock = clock or (lambda: datetime.now(UTC))
         self._mode_of = mode_of
-        self._waiting: list[Event] = []
+        self._waiting: list[dict[str, Any]] = []
 
     @property
     def waiting(self) -> int:
@@ -163,13 +168,14 @@ class AuditTrail:
         return len(self._waiting)
 
     def add(self, type: str, data: Mapping[str, Any], *, turn: int | None = None) -> None:
-        """An event, as it happens. Raises ValueError for a type that there is not."""
-        self._waiting.append(Event(type, data, turn, self.transcript, time_stamp(self._clock())))
+        """An event, as it happens. Raises ValueError for a type that there is not and for data that has no form."""
+        # made ready once: a trail that can't be written is tried again with each event, and has ever more of them
+        self._waiting.append(_draft(Event(type, data, turn, self.transcript), time_stamp(self._clock())))
 
     def flush(self) -> None:
         """Write what waits. Raises InputError when that fails; then everything waits on."""
         if self._waiting:
-            append(self.path, self._waiting, now=self._clock(), mode_of=self._mode_of)
+            _append(self.path, self._waiting, self._mode_of)
             self._waiting.clear()
 
     def __enter__(self) -> AuditTrail:

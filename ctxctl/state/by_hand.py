@@ -68,13 +68,14 @@ def service_of(text: str) -> Service:
 
 def changed(state: AgentState, by_hand: ByHand) -> AgentState:
     """The state with the changes. Raises UsageError for a subtask or an issue that there is not."""
-    subtasks, next_id = added(state.subtasks, [sanitized(t) for t in by_hand.todos], state.window_id, state.next_id)
+    texts = [sanitized(text, tool_output=False) for text in by_hand.todos]
+    subtasks, next_id = added(state.subtasks, texts, state.window_id, state.next_id)
     for key, value in by_hand.sets:
         if key == "current":
-            subtasks, next_id = added(subtasks, [sanitized(value)], state.window_id, next_id)
-            subtasks = marked(subtasks, sanitized(value), "doing", state.window_id)
+            subtasks, next_id = added(subtasks, [sanitized(value, tool_output=False)], state.window_id, next_id)
+            subtasks = marked(subtasks, sanitized(value, tool_output=False), "doing", state.window_id)
             # the one that is named is the current one, whatever else is in work
-            at = position(subtasks, sanitized(value))
+            at = position(subtasks, sanitized(value, tool_output=False))
             subtasks = [subtasks[at], *subtasks[:at], *subtasks[at + 1 :]]
     closed = list(state.closed_by_hand)
     for name in by_hand.drop:
@@ -97,8 +98,10 @@ def changed(state: AgentState, by_hand: ByHand) -> AgentState:
 
 
 def _set(state: AgentState, key: str, value: str) -> AgentState:
+    if key in ("goal", "cwd"):
+        state = replace(state, set_by_hand=tuple(dict.fromkeys((*state.set_by_hand, key))))
     if key == "goal":
-        return replace(state, task_goal=value, set_by_hand=tuple(dict.fromkeys((*state.set_by_hand, "goal"))))
+        return replace(state, task_goal=value)
     if key == "summary":
         return replace(state, compaction_summary=value)
     if key == "cwd":

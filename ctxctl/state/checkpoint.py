@@ -14,7 +14,7 @@ from ctxctl.facts.todos import folded
 from ctxctl.model.block import Block
 from ctxctl.model.state import AgentState, FileState, Subtask, TailBlock
 from ctxctl.model.summary import FileFact, SessionSummary
-from ctxctl.model.text import behind_resume, is_resume, shortened
+from ctxctl.model.text import shortened
 from ctxctl.model.unit import ANSWER_KINDS
 from ctxctl.state.files import sanitized
 from ctxctl.state.subtasks import NOW, arranged, merged
@@ -60,6 +60,10 @@ def known(state: AgentState | None, *, same: bool) -> SessionSummary:
     )
 
 
+REQUEST = 4000
+"""Characters of the newest request that a state keeps."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """How much of the newest turns a state holds."""
@@ -97,6 +101,7 @@ def taken(
         todos=told.todos,
         open_issues=_open(before, told),
         next_steps=_ahead(told.next_steps, subtasks),
+        newest_request=_asked(facts.asked(grown.gone), told.goal) or before.newest_request,
         compaction_summary="\n".join(told.earlier),
         tail=tail(before.tail if same and not grown.whole else (), _unseen(grown), limits, on=not grown.why),
         transcript=replace(grown.position, carry=facts.carry(grown.gone)),
@@ -104,6 +109,14 @@ def taken(
         environment=replace(before.environment, files=as_state(told.files)),
     )
     return with_current(arranged(state, subtasks), before, grown, told)
+
+
+def _asked(text: str, goal: str) -> str:
+    """The newest prompt, without credentials and up to a limit. A file that is read anew tells the goal once more."""
+    clean = sanitized(text, tool_output=False).strip()
+    if folded(clean) == folded(goal):
+        return ""
+    return clean if len(clean) <= REQUEST else shortened(clean, REQUEST) + "…"
 
 
 def told_to(state: AgentState, told: SessionSummary) -> AgentState:
@@ -158,15 +171,14 @@ def with_current(state: AgentState, before: AgentState, grown: Grown, told: Sess
         return state
     if not evidence or any(s.agent == "main" for s in state.remaining_subtasks):
         return state
-    asked = [behind_resume(b.text) if is_resume(b.text) else b.text for b in grown.tail if b.kind == "user_message"]
-    asked = [text for text in asked if text and not text.startswith(STOPPED)]
-    line = request(sanitized(asked[-1], tool_output=False)) if asked else ""
-    line = line or (told.requests[-1] if told.requests else request(told.goal))
+    line = request(state.newest_request or told.goal)
     if not line:
         return state
     return replace(state, current_subtask=Subtask(NOW, line, "doing", window=state.window_id, evidence=evidence))
 
 
+SUBMITTED = ("COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT")
+"""What mini-swe-agent prints when its work is done."""
 STOPPED = "[Request interrupted by user"
 
 
@@ -176,7 +188,7 @@ def interrupted(grown: Grown) -> str:
         calls = [f"{block.tool_name or 'call'} {block.target or ''}".strip() for block in grown.pending]
         return sanitized("no result yet of: " + "; ".join(folded(shortened(call, 120)) for call in calls[:3]))
     said = [b for b in grown.tail if b.kind not in ("thinking", "memory_injection", "system")]
-    if not said:
+    if not said or any(sign in b.text for b in said[-2:] for sign in SUBMITTED):
         return ""
     last = said[-1]
     if last.kind == "user_message" and last.text.startswith(STOPPED):

@@ -7,10 +7,11 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+from ctxctl.facts.carry import counted_anew
 from ctxctl.model.block import Block
 from ctxctl.state.files import time_stamp
 from ctxctl.state.options import StateOptions
-from ctxctl.state.saving import Saved, Wish, checkpoint
+from ctxctl.state.saving import Saved, Wish, checkpoint, without_secrets
 from ctxctl.state.store import StateStore
 from ctxctl.trace.grown import read_grown
 
@@ -39,14 +40,16 @@ def after(path: str, folder: Path, options: StateOptions, now: datetime) -> tupl
             return ()
         state = update.state
         grown = read_grown(path, None, lambda _: _passed, tail_turns=0)
+        carry = counted_anew(state.transcript.carry, grown.position.turn, grown.position.exchange)
         update.save(
-            replace(
-                state,
-                state_version=state.state_version + 1,
-                window_id=state.window_id + 1,
-                saved_at=time_stamp(now),
-                # what the facts carry on counts texts, not places in the file
-                transcript=replace(grown.position, carry=state.transcript.carry),
+            without_secrets(
+                replace(
+                    state,
+                    state_version=state.state_version + 1,
+                    window_id=state.window_id + 1,
+                    saved_at=time_stamp(now),
+                    transcript=replace(grown.position, carry=carry),
+                )
             )
         )
     return str(store.path), str(store.progress)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from ctxctl.errors import InputError, RefusedError
 
+_HASH = re.compile(r"[0-9a-f]{64}")
 POLL = 0.01
 """Seconds between two looks at a lock that is taken."""
 
@@ -24,6 +26,36 @@ def sanitized(text: str, *, tool_output: bool = True) -> str:
     from ctxctl.guard.sanitize import sanitize  # its rules take a while to load
 
     return sanitize(text, tool_output=tool_output).text
+
+
+def sanitized_values(value: Any) -> Any:
+    """A JSON value whose texts are all without credentials and payloads; names stay, and so do our own hashes of
+    files, which would pass for payloads."""
+    if isinstance(value, str):
+        return value if _HASH.fullmatch(value) else sanitized(value, tool_output=False)
+    # one look at many texts takes little longer than one at a single text, and most hold nothing of the kind
+    text = "\n".join(_texts(value))
+    if sanitized(text, tool_output=False) == text:
+        return value
+    if isinstance(value, Mapping):
+        return {name: sanitized_values(item) for name, item in value.items()}
+    half = len(value) // 2
+    if half:
+        return [*sanitized_values(value[:half]), *sanitized_values(value[half:])]
+    return [sanitized_values(item) for item in value]
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """The texts of a JSON value that are looked at."""
+    if isinstance(value, str):
+        if not _HASH.fullmatch(value):
+            yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _texts(item)
 
 
 def time_stamp(now: datetime | str) -> str:

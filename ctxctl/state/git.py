@@ -23,6 +23,9 @@ DEEPEST = 3
 NO_GIT = "git is not installed"
 NO_REPOSITORY = "no git repository"
 BARE = "a bare repository"
+FILTERS = "the repository defines filters that can't be switched off"
+_NOTHING = "git: failed"
+"""What is said of a run that fails without a word, as `git config` does when it finds nothing."""
 
 _LOCAL = (
     *("GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_CONFIG", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT"),
@@ -55,10 +58,13 @@ def read(folder: str | Path, *, seconds: float = SECONDS, depth: int = 0) -> Git
     if top is None:
         return Git(problem=said)
     root = os.fsdecode(top.removesuffix(b"\n"))
+    options, said = _without_filters(root, end)
+    if options is None:
+        return _head_only(root, said)
     out, said = _run(
         root,
         (
-            *_without_filters(root, end),
+            *options,
             *("status", "--porcelain=v2", "--branch", "--no-ahead-behind", "--no-renames", "-z"),
             # looking into submodules is left to `_submodules`: git would run what they configure
             *("--untracked-files=normal", "--ignore-submodules=dirty"),
@@ -88,7 +94,9 @@ def _run(folder: str | Path, arguments: tuple[str, ...], end: float) -> tuple[by
     environment = {name: value for name, value in os.environ.items() if name not in _LOCAL}
     # no lock and so no new index; no question on the terminal; nothing fetched for a partial clone
     environment |= {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
-    command = ["git", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never", *arguments]
+    # a folder that is laid out like a git directory is none: it may have come with a clone, settings and all
+    safe = ("core.fsmonitor=false", "protocol.allow=never", "safe.bareRepository=explicit")
+    command = ["git", *(word for setting in safe for word in ("-c", setting)), *arguments]
     try:
         process = subprocess.Popen(
             command,
@@ -119,10 +127,14 @@ def _run(folder: str | Path, arguments: tuple[str, ...], end: float) -> tuple[by
     for beginning, meaning in _MEANINGS:
         if said.startswith(beginning):
             return None, meaning
-    return None, f"git: {said or 'failed'}"
+    return None, f"git: {said}" if said else _NOTHING
 
 
-_MEANINGS = (("not a git repository", NO_REPOSITORY), ("this operation must be run in a work tree", BARE))
+_MEANINGS = (
+    ("not a git repository", NO_REPOSITORY),
+    ("this operation must be run in a work tree", BARE),
+    ("cannot use bare repository", BARE),
+)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -137,18 +149,23 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             pipe.close()
 
 
-def _without_filters(root: str, end: float) -> tuple[str, ...]:
+def _without_filters(root: str, end: float) -> tuple[tuple[str, ...] | None, str]:
     """Options that switch off the filters that the repository itself defines: `git status` runs them, and a folder that
-    came from elsewhere must not run anything. Those of the user's own settings stay (git-lfs)."""
+    came from elsewhere must not run anything. Those of the user's own settings stay (git-lfs). None, and why, where
+    there are no such options."""
     asked = ("config", "-z", "--show-scope", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process)$")
-    out, _ = _run(root, asked, end)
+    out, said = _run(root, asked, end)
+    if out is None and said != _NOTHING:
+        return None, said
     parts = (out or b"").split(b"\0")
     options: list[str] = []
     for scope, name in zip(parts[::2], parts[1::2], strict=False):
         if scope in (b"local", b"worktree"):
+            if b"=" in name:  # `-c` takes the name up to there
+                return None, FILTERS
             key = os.fsdecode(name)
             options += ("-c", f"{key}=", "-c", f"{key.rpartition('.')[0]}.required=false")
-    return tuple(options)
+    return tuple(options), ""
 
 
 def _parsed(out: bytes) -> tuple[str | None, str | None, list[str]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from ctxctl.facts.todos import folded
 from ctxctl.model.state import AgentState, Subtask
 
+TITLE = "# Agent Progress"
+"""What the file begins with, by which it is known."""
 UNKNOWN = "(not known: ctxctl checkpoint --set goal=...)"
 MOST_FILES = 30
 """Changed files that are listed; the state has all."""
@@ -12,7 +14,7 @@ MOST_FILES = 30
 
 def render(state: AgentState) -> str:
     """The file's text. It follows from the state alone, so that it can be told whether it is out of date."""
-    lines = [f"# Agent Progress - Window {state.window_id}", ""]
+    lines = [f"{TITLE} - Window {state.window_id}", ""]
     goal = (state.task_goal.strip() or UNKNOWN).split("\n")
     lines.append(f"**Goal:** {goal[0]}")
     lines += [f"> {line}".rstrip() for line in goal[1:]]

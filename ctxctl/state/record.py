@@ -17,6 +17,8 @@ from ctxctl.model.state import SCHEMA, AgentState, Position, Subtask
 from ctxctl.model.text import clean
 
 _KEYS = frozenset(field.name for field in fields(AgentState)) - {"extra"}
+LONGEST_ID = 16
+"""Characters of an id that counts for the next one."""
 _SUBTASKS = ("completed_subtasks", "current_subtask", "remaining_subtasks")
 _STATUS = {"completed_subtasks": "done", "current_subtask": "doing", "remaining_subtasks": "planned"}
 
@@ -152,7 +154,7 @@ def _numbered(state: AgentState) -> AgentState:
 
 
 def _is_ours(id_: str) -> bool:
-    return id_[:1] == "s" and id_[1:].isascii() and id_[1:].isdigit()
+    return id_[:1] == "s" and len(id_) <= LONGEST_ID and id_[1:].isascii() and id_[1:].isdigit()
 
 
 def seal_of(position: Position) -> str:

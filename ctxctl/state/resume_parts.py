@@ -108,8 +108,9 @@ def drafts(
         tests=tuple(
             type(r)(one_line(r.command), r.outcome, folded(safe(r.detail, tool_output=True)))
             for r in state.tests
-            if r.outcome == "failed"
+            if r.outcome != "unknown"
         ),
+        commits=tuple(type(c)(one_line(c.message), c.id) for c in state.commits[-NEWEST:]),
         dead_ends=_texts(state.dead_ends),
         learnings=_texts(state.learnings),
         errors=tuple(folded(safe(text, tool_output=True)) for text in state.errors[-FEW:]),
@@ -123,22 +124,23 @@ def drafts(
             yield _listed(title, source or source_of(state, key), items, total=total, newest=True)
 
     yield from _environment(checks, stale, warnings)
-    if state.requests and folded(state.requests[-1]):
-        yield Draft(resumed.ASKED, source_of(state, "requests"), [f"- {one_line(state.requests[-1])}\n"])
+    yield from _asked(state)
     yield from same(resumed.ISSUES, "open_issues")
     yield from _summary(state)
     yield from same(resumed.FAILING, "tests")
     yield from same(resumed.DECISIONS, "decisions", sum(1 for d in state.decisions if folded(d.what)))
     yield from same(resumed.LEARNINGS, "learnings")
     yield from same(resumed.DEAD, "dead_ends")
+    yield from same(resumed.TESTS, "tests")
+    yield from same(resumed.COMMITS, "commits", len(state.commits))
     yield from _subtasks(state, resumed.DONE, state.completed_subtasks, newest=True)
     yield from _subtasks(state, resumed.REMAINING, state.remaining_subtasks, newest=False)
     yield from _files(state, stale)
     yield from same(resumed.ERRORS, "errors", len(state.errors))
     yield from same(resumed.LINKS, "artifacts", len(state.artifacts))
-    if state.memory_index:
-        titles = [one_line(title) for title in state.memory_index]
-        yield _listed(resumed.NOTES, "notes", [title for title in titles if title], newest=True)
+    titles = [one_line(title) for title in state.memory_index if not _told(state, title)]
+    if titles := [title for title in titles if title]:
+        yield _listed(resumed.NOTES, "notes", titles, newest=True)
     yield from _tail(state)
 
 
@@ -185,12 +187,39 @@ def _environment(checks: Iterable[Check], stale: Collection[str], warnings: Iter
         yield _listed(resumed.FOUND, "checks made now", lines)
 
 
+def _asked(state: AgentState) -> Iterator[Draft]:
+    """What the user said last, and whether the agent's answer to it stands at the end of the transcript."""
+    text = one_line(state.newest_request or (state.requests[-1] if state.requests else ""))
+    if not text:
+        return
+    answered = state.current_subtask is None and state.tail and state.tail[-1].kind == "assistant"
+    line = f"- {text}\n" + ("(it was answered)\n" if answered else "")
+    draft = Draft(resumed.ASKED, source_of(state, "requests"), [line])
+    if len(text) > BRIEF:
+        draft.brief[0] = line.replace(text, f"{shortened(text, BRIEF).rstrip()}…", 1)
+    yield draft
+
+
+def _told(state: AgentState, title: str) -> bool:
+    """Whether a note stands in the state as a fact already."""
+    text = folded(title.partition("] ")[2] or title)
+    facts = (
+        *(d.what for d in state.decisions),
+        *state.open_issues,
+        *state.learnings,
+        *(s.text for s in state.subtasks),
+    )
+    return any(folded(fact).startswith(text) or text.startswith(folded(fact)) for fact in facts if folded(fact))
+
+
 def _summary(state: AgentState) -> Iterator[Draft]:
     # what an agent or a model wrote may quote tool output, but rewriting it would change what was decided
     text = safe(state.compaction_summary).strip()
     lines = [line for line in _quoted(text) if line.strip() != ">"] if text else []
     if lines:
-        yield Draft(resumed.SUMMARY, source_of(state, "compaction_summary"), lines)
+        by_hand = "summary" in state.set_by_hand
+        source = "set by hand" if by_hand else "a compaction in the transcript, older than the rest"
+        yield Draft(resumed.SUMMARY, source, lines)
 
 
 def _subtasks(state: AgentState, title: str, subtasks: Sequence[Subtask], *, newest: bool) -> Iterator[Draft]:

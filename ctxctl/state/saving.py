@@ -14,13 +14,14 @@ from ctxctl.facts.prompts import criteria, said
 from ctxctl.facts.session import SessionFacts
 from ctxctl.facts.todos import folded
 from ctxctl.model.block import MAIN, Block
-from ctxctl.model.state import AgentState, Position, Service
+from ctxctl.model.state import AgentState, Position
 from ctxctl.model.summary import SessionSummary
 from ctxctl.model.text import shortened
 from ctxctl.state import audit, environment
 from ctxctl.state.by_hand import ByHand, changed
 from ctxctl.state.checkpoint import Limits, known, noted, taken
-from ctxctl.state.files import time_stamp
+from ctxctl.state.checks import declared
+from ctxctl.state.files import sanitized, sanitized_values, time_stamp
 from ctxctl.state.hashes import Hasher
 from ctxctl.state.noted import facts_of
 from ctxctl.state.notes import Entry, read_notes
@@ -124,9 +125,12 @@ def preview(
     *,
     progress: Callable[[int, int | None], None] | None = None,
 ) -> Saved:
-    """What `checkpoint` would write; nothing is."""
+    """What `checkpoint` would write, the state as it stands where that is nothing; nothing is written."""
     store = StateStore(folder / options.state_file, folder / options.progress_file)
     before = store.load()
+    store.expect(before, wish.if_version)
+    if wish.path is None and not (wish.by_hand or wish.from_notes or wish.new):
+        return Saved(before or AgentState(), store.path, None, (), ())
     made = _Making(wish, folder, options, progress).run(before)
     version = before.state_version if before is not None else 0
     state = replace(made.state, state_version=version + 1, saved_at=time_stamp(now))
@@ -191,6 +195,8 @@ class _Making:
             else:
                 hint = "; --new begins another task" if open_ else ""
                 self.told.append(f"{self.wish.path} is the next window of the task {title_of(before)!r}{hint}")
+        if (several := len(read.transcript.conversations)) > 1:
+            self.told.append(f"{self.wish.path} holds {several:,} conversations: the last one is taken")
         self.state, self.read = state, read
 
     def _goes_on(self, before: AgentState) -> bool:
@@ -230,7 +236,7 @@ class _Making:
         )
         same = position is not None and is_same(position, grown.position)
         limits = Limits(self.options.tail_turns, self.options.tail_characters)
-        return taken(before, grown, facts, base, limits, same=same), grown, same
+        return without_secrets(taken(before, grown, facts, base, limits, same=same)), grown, same
 
     def _too_long(self, path: str) -> bool:
         """Whether only the end of a transcript may be read."""
@@ -238,10 +244,8 @@ class _Making:
 
     def _observe(self, before: AgentState | None) -> None:
         state = self.state
-        declared = [Service(item.name, item.port, item.command) for item in self.options.services]
-        services = {service.name: service for service in (*state.environment.services, *declared)}
         cwd = state.environment.cwd
-        if self.read is not None and self.read.transcript.cwd:
+        if self.read is not None and self.read.transcript.cwd and "cwd" not in state.set_by_hand:
             cwd = self.read.transcript.cwd
         limits: dict[str, Any] = {}
         if self.wish.seconds is not None:
@@ -250,7 +254,7 @@ class _Making:
             cwd or os.path.abspath(self.folder),
             known(state, same=True).files,
             before.environment if before is not None else state.environment,
-            tuple(services.values()),
+            declared(state.environment.services, self.options),
             folder=self.folder,
             working_set=self.options.working_set,
             companions=environment.companions(self.options, (self.wish.notes_file, self.wish.ledger_file)),
@@ -271,13 +275,20 @@ def _another(before: AgentState) -> AgentState:
     )
 
 
+def without_secrets(state: AgentState) -> AgentState:
+    """The state without credentials in what reading on needs: calls that wait for a result stand there as they are."""
+    position = state.transcript
+    carry, reading = sanitized_values(position.carry), sanitized_values(position.reading)
+    return replace(state, transcript=replace(position, carry=carry, reading=reading))
+
+
 def _mode_of(wish: Wish) -> str | None:
     return wish.path if wish.path != "-" else None
 
 
 def title(entry: Entry) -> str:
-    """A note in one line."""
-    return f"[{entry.type}] {shortened(folded(entry.text), TITLE)}"
+    """A note in one line, without credentials."""
+    return f"[{entry.type}] {shortened(folded(sanitized(entry.text, tool_output=False)), TITLE)}"
 
 
 def title_of(state: AgentState) -> str:

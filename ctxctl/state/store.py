@@ -13,7 +13,7 @@ from ctxctl.errors import InputError, NothingFoundError, RefusedError
 from ctxctl.model.state import AgentState
 from ctxctl.state import record
 from ctxctl.state.files import locked, replace_whole
-from ctxctl.state.progress import render
+from ctxctl.state.progress import TITLE, render
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class StateStore:
 
         if_version: what its version must be, 0 for no state. discard: a file that is no state gives way, and is kept
         under another name. Raises RefusedError when the version is another or when another writer does not finish in
-        time, InputError for a file that is no state.
+        time, InputError for a file that is no state, or for another's in the place of the progress file.
         """
         with locked(_home(self.path), wait=self.wait):
             self._sweep()
@@ -77,14 +77,33 @@ class StateStore:
                     raise
                 state, discarded = None, _free(self.path, ".bak")
                 replace_whole(discarded, self.path.read_bytes(), mode_of=str(self.path))
-            version = state.state_version if state is not None else 0
-            if if_version is not None and if_version != version:
-                raise RefusedError(
-                    f"the state has version {version}, not {if_version}: somebody else wrote it since",
-                    path=str(self.path),
-                    hint=f"look at what changed, then --if-version {version}",
-                )
+            self.expect(state, if_version)
+            self._own_progress()
             yield Update(self, state, discarded)
+
+    def expect(self, state: AgentState | None, version: int | None) -> None:
+        """Raise RefusedError for a state of another version than the one given; 0 stands for no state."""
+        found = state.state_version if state is not None else 0
+        if version is not None and version != found:
+            raise RefusedError(
+                f"the state has version {found}, not {version}: somebody else wrote it since",
+                path=str(self.path),
+                hint=f"look at what changed, then --if-version {found}",
+            )
+
+    def _own_progress(self) -> None:
+        """Raise InputError for a file in the place of the progress file that somebody else wrote: a name like this one
+        is taken easily, and a link of a repository from elsewhere may lead anywhere."""
+        if not self.progress.is_file():  # a pipe would wait for a writer
+            return
+        with suppress(OSError), open(self.progress, "rb") as file:
+            head = file.read(len(TITLE))
+            if head.strip() and head != TITLE.encode():
+                raise InputError(
+                    "no progress file of ctxctl: it would be replaced",
+                    path=str(self.progress),
+                    hint="move it away, or cross_window.progress_file in the settings gives another name",
+                )
 
     def _sweep(self) -> None:
         """Take away what a writer left that was killed: we hold the lock, so that nobody is writing."""

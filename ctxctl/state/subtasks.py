@@ -40,14 +40,20 @@ def merged(
     if not same:
         known = [replace(s, task=None) for s in known]
     by_task = {(s.agent, s.task): at for at, s in enumerate(known) if s.task is not None}
-    by_text = {(s.agent, folded(s.text)): at for at, s in enumerate(known)}
+    by_text: dict[tuple[str, str], list[int]] = {}
+    for n, s in enumerate(known):
+        by_text.setdefault((s.agent, folded(s.text)), []).append(n)
     told: dict[int, Subtask] = {}
     order: list[int] = []
     added: list[Subtask] = []
     for planned in plan.items:
         todo, seen = planned.todo, max(1, window - planned.age)
         at = by_task.get((todo.agent, todo.id)) if todo.id is not None else None
-        at = at if at is not None else by_text.get((todo.agent, folded(todo.text)))
+        if at is None:
+            free = [n for n in by_text.get((todo.agent, folded(todo.text)), ()) if n not in told]
+            # a list may have a text twice: each stays the one that it was
+            same_status = [n for n in free if known[n].status == todo.status]
+            at = next(iter((*same_status, *free)), None)
         if at is None or at in told:
             if at is None and folded(todo.text) not in closed:
                 added.append(Subtask(f"s{next_id}", todo.text, todo.status, todo.agent, "transcript", todo.id, seen))
@@ -87,8 +93,10 @@ def _stays(subtask: Subtask, plan: Plan, window: int, rewound: bool) -> bool:
 
 
 def arranged(state: AgentState, subtasks: Sequence[Subtask]) -> AgentState:
-    """The state with these subtasks: done, the first in work, all others in their order."""
-    current = next((s for s in subtasks if s.status == "doing"), None)
+    """The state with these subtasks: done, the one in work, all others in their order. Of several in work the one that
+    was told of in the newest window is current, then the first."""
+    doing = [s for s in subtasks if s.status == "doing"]
+    current = max(doing, key=lambda s: s.window, default=None)
     return replace(
         state,
         completed_subtasks=tuple(s for s in subtasks if s.status == "done"),

@@ -42,7 +42,8 @@ class Grown:
     read on, else `new`, `document` (its format or packing has to be read whole), `rewritten`, or `rewound` (the user
     went back behind the position). tail: live blocks of the main thread of the newest turns. pending: calls of the
     newest turn without a result, as long as the user said nothing since. summary: the newest one that the agent's own
-    compaction wrote. gone: numbers of blocks that a rewind left behind.
+    compaction wrote. gone: numbers of blocks that a rewind left behind. again: how many of `tail`, its first ones, were
+    handed out before. Of several conversations in a file the newest is taken.
     """
 
     transcript: Transcript
@@ -53,6 +54,7 @@ class Grown:
     pending: tuple[Block, ...] = ()
     summary: Block | None = None
     gone: frozenset[int] = frozenset()
+    again: int = 0
 
 
 def read_grown(
@@ -256,6 +258,9 @@ class _Attempt:
         )
         if transcript.main != MAIN and not taken.seen:
             taken = self._again(transcript)
+        elif len(transcript.conversations) > 1 and self.path != "-":
+            newest = transcript.conversations[-1]
+            taken = self._again(transcript, range(newest.first, newest.last))
         return self._grown(transcript, readers[0], taken, offsets, None)
 
     def _chosen(self) -> type[Format] | None:
@@ -268,11 +273,15 @@ class _Attempt:
 
         return format_of(self.path)
 
-    def _again(self, transcript: Transcript) -> _Taken:
-        """A sub-agent's own file, read once more: its thread is the main one."""
+    def _again(self, transcript: Transcript, only: range | None = None) -> _Taken:
+        """The file once more: a sub-agent's own, whose thread is the main one, or of several conversations the newest.
+        only: numbers of its blocks."""
         taken = _Taken(self.fresh(None))
 
         def emit(block: Block) -> None:
+            if only is not None and taken.number not in only:
+                taken.number += 1
+                return
             taken.emit(replace(block, thread=MAIN) if block.thread == transcript.main else block)
 
         scan(self.path, emit, format_name=transcript.format, companions=False)
@@ -306,11 +315,14 @@ class _Attempt:
             leaves=point.leaves if point is not None else (),
             reading=_reading(point, offsets, taken, gone, transcript) if point is not None else {},
         )
-        blocks = [taken.kept[n] for n in sorted(set(transcript.live) & taken.kept.keys())]
+        live = sorted(set(transcript.live) & taken.kept.keys())
+        blocks = [taken.kept[n] for n in live]
         answers = sorted({b.turn for b in blocks if _is_answer(b)})[-self.tail_turns :]
-        tail = tuple(b for b in blocks if self.tail_turns and b.turn >= (answers[0] if answers else 0))
+        least = answers[0] if answers else 0
+        tail = tuple(b for b in blocks if self.tail_turns and b.turn >= least)
+        again = sum(n < taken.known and b.turn >= least for n, b in zip(live, blocks, strict=True)) if tail else 0
         summary = taken.summary[1] if taken.summary is not None and taken.summary[0] not in gone else None
-        return Grown(transcript, position, before is None, "", tail, _pending(blocks), summary, gone)
+        return Grown(transcript, position, before is None, "", tail, _pending(blocks), summary, gone, again)
 
 
 def _turns(transcript: Transcript, taken: _Taken, before: Position | None) -> int:

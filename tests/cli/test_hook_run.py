@@ -145,6 +145,30 @@ class TestSaving:
         repository.call("PreCompact")
         assert (repository.folder / "s.json").exists()
 
+    @pytest.mark.parametrize("name", ["agent_state.json", "agent_progress.md", "agent_audit.jsonl", "agent_notes.md"])
+    def test_a_link_of_the_project_leads_nowhere_else(self, repository: Repository, name: str) -> None:
+        mine = repository.folder.parent / ".profile"
+        (repository.folder / name).symlink_to(mine)
+        assert repository.call("PreCompact").out == ""
+        assert not mine.exists() and "outside of the state's folder" in repository.log
+        mine.write_text("mine")
+        assert repository.call("PreCompact").out == repository.call("SessionStart", source="compact").out == ""
+        assert mine.read_text() == "mine"
+
+    @pytest.mark.parametrize("key", ["state_file", "progress_file", "audit_file"])
+    def test_settings_of_the_project_lead_nowhere_else(self, repository: Repository, key: str) -> None:
+        mine = repository.folder.parent / ".profile"
+        for name in ("../.profile", str(mine)):
+            (repository.folder / ".ctxctl.yaml").write_text(f"cross_window:\n  {key}: {name}\n")
+            repository.call("PreCompact")
+            assert not mine.exists() and "outside of the state's folder" in repository.log
+
+    def test_a_link_within_the_folder_is_followed(self, repository: Repository) -> None:
+        (repository.folder / "inner").mkdir()
+        (repository.folder / "agent_progress.md").symlink_to("inner/progress.md")
+        repository.call("PreCompact")
+        assert (repository.folder / "inner" / "progress.md").is_file()
+
     def test_commands_of_services_are_not_run(self, repository: Repository) -> None:
         mark = repository.folder / "ran"
         service = f"cross_window:\n  services:\n    - {{name: db, command: 'touch {mark}'}}\n"
@@ -252,6 +276,15 @@ class TestRequireClean:
     def test_all_clean(self, work_tree: Repository) -> None:
         assert work_tree.call("Stop", "--require-clean").out == ""
         assert work_tree.state["state_version"] == 1
+
+    def test_the_settings_with_the_hooks_are_no_work_left_over(self, work_tree: Repository) -> None:
+        settings = work_tree.folder / ".claude"
+        settings.mkdir()
+        for name in ("settings.local.json", "settings.local.json.bak"):
+            (settings / name).write_text("{}")
+        assert work_tree.call("Stop", "--require-clean").out == ""
+        (settings / "agents.md").write_text("mine")
+        assert ".claude/" in work_tree.call("Stop", "--require-clean").json()["reason"]
 
     def test_only_where_it_was_asked_for(self, work_tree: Repository) -> None:
         (work_tree.folder / "code.py").write_text("x = 2\n")

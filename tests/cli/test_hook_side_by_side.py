@@ -58,12 +58,12 @@ def test_a_session_beside_one_at_work_gets_a_state_of_its_own(project: Project) 
     before = (project.folder / "agent_state.json").read_bytes()
     project.hook("PreCompact", B)
     assert (project.folder / "agent_state.json").read_bytes() == before
-    assert project.state("agent_state.bbbbbbbb.json")["transcript"]["id"] == B
-    assert (project.folder / "agent_progress.bbbbbbbb.md").is_file()
+    assert project.state("agent_state.bbbbbbbb222240008000000000000002.json")["transcript"]["id"] == B
+    assert (project.folder / "agent_progress.bbbbbbbb222240008000000000000002.md").is_file()
     # and it keeps that, whatever the other one does
     os.utime(project.path(A), (0, 0))
     project.hook("PreCompact", B)
-    assert project.state("agent_state.bbbbbbbb.json")["state_version"] == 2
+    assert project.state("agent_state.bbbbbbbb222240008000000000000002.json")["state_version"] == 2
     assert "transcript bbbbbbbb" in project.hook("SessionStart", B, source="compact")
 
 
@@ -74,4 +74,27 @@ def test_a_session_after_one_that_is_over_goes_on_with_its_state(project: Projec
         project.go_on(A, ago=ago)
     project.hook("PreCompact", B)
     assert project.state()["transcript"]["id"] == B
-    assert not (project.folder / "agent_state.bbbbbbbb.json").exists()
+    assert not (project.folder / "agent_state.bbbbbbbb222240008000000000000002.json").exists()
+
+
+def test_ids_that_begin_alike_are_two_sessions(project: Project) -> None:
+    """The first eight characters of an id of Codex are the time, to about a minute."""
+    one, other = "01a17720-ca00-7000-8000-000000000003", "01a17720-f0f0-7000-8000-000000000004"
+    for id_ in (one, other):
+        shutil.copyfile(project.path(A), project.path(id_))
+    project.hook("PreCompact", A)
+    project.go_on(A)
+    project.hook("PreCompact", one)
+    project.hook("PreCompact", other)
+    assert len(list(project.folder.glob("agent_state.*.json"))) == 2
+
+
+def test_sessions_of_two_days_lie_beside_each_other(project: Project) -> None:
+    for id_, day in ((A, "2026/11/29"), (B, "2026/11/30")):
+        (project.sessions / day).mkdir(parents=True)
+        shutil.move(project.path(id_), project.sessions / day)
+    project.path = lambda id_: project.sessions / f"2026/11/{29 if id_ == A else 30}/{id_}.jsonl"  # type: ignore[method-assign]
+    project.hook("PreCompact", A)
+    project.go_on(A)
+    project.hook("PreCompact", B)
+    assert project.state()["transcript"]["id"] == A

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctxctl.facts.constraints import MOST_PER_BLOCK, Constraint, ConstraintFinder, sentences
+from ctxctl.facts.constraints import MOST_PER_BLOCK, Constraint, ConstraintFinder, is_directive, sentences
 from ctxctl.model.block import KINDS, Block, Source
 
 
@@ -80,3 +80,49 @@ def test_a_constraint_is_a_piece_of_the_text(text: str) -> None:
     for sentence in sentences(text + " must not "):
         assert sentence in text + " must not "
         assert "\n" not in sentence and len(sentence) <= 400
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "You must not touch main.",
+        "Never push to main!",
+        "Rename it, but don't change the API.",
+        "Only edit src/auth.py, nothing else.",
+        "Please use at most 3 files.",
+        "Keep the tests green",
+        "- **Always** run the linter",
+        "All tests must pass before you commit.",
+        "don't change the public signatures in src/api/*.ts, three other repositories import them",
+        "keep the retry behaviour (3 attempts, exponential); docs/http-behaviour.md is the contract",
+        "Use the standard library only.",
+        "Responses may not exceed 100 ms.",
+        "Do it without adding a dependency.",
+        "I don't want travel insurance.",
+        "No new dependencies.",
+        "不要修改数据库的结构。",
+    ],
+)
+def test_directives(text: str) -> None:
+    assert sentences(text) and is_directive(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I don't have the reservation ID with me.",
+        "I don’t remember it, sorry.",
+        "I must have left it somewhere else.",
+        "There must be something that can be done.",
+        "Actually, never mind.",
+        "They don't need a class.",
+        "Only the storage backend changes.",
+        "It works without the flag.",
+        "Can you ensure that all is green?",
+        "ValueError: this queryset may only be used in a subquery",
+        "So we can't really prevent that.",
+        "The current behaviour may not match what was meant.",
+    ],
+)
+def test_statements_are_no_directives(text: str) -> None:
+    assert not is_directive(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ctxctl.facts.session import SessionFacts
 from ctxctl.model.summary import SessionSummary, Todo
 
 
@@ -76,3 +77,27 @@ def test_lists_of_odd_shape(script: Any) -> None:
     script.call("TodoWrite", "not json", "ok")
     script.call("TodoWrite", {"other": 1}, "ok")
     assert items(script.summary()) in ([("a", "planned")], [])
+
+
+def test_a_checklist_of_which_nothing_is_planned_or_done(script: Any) -> None:
+    script.said("- [x] one\n- [ ] two")
+    script.said("Both at once:\n- [~] one\n- [~] two")
+    assert items(script.summary()) == [("one", "doing"), ("two", "doing")]
+
+
+def test_tasks_made_anew_in_another_session_take_its_ids_and_its_order(script: Any) -> None:
+    """An earlier window told them without ids; what this one has not made yet comes behind."""
+    base = SessionSummary(todos=tuple(Todo(text, "planned") for text in ("one", "two", "three")))
+    for number, text in enumerate(("two", "new", "one"), 1):
+        script.call("TaskCreate", {"subject": text}, f"Task #{number} created successfully: {text}")
+    script.call("TaskUpdate", {"taskId": "1", "status": "completed"}, "Updated task #1 status")
+    facts = SessionFacts()
+    facts.seed(base, {})
+    for number, block in enumerate(script.blocks):
+        facts.see(block, number)
+    assert facts.summary().todos == (
+        Todo("two", "done", "main", "1"),
+        Todo("new", "planned", "main", "2"),
+        Todo("one", "planned", "main", "3"),
+        Todo("three", "planned"),
+    )

@@ -231,13 +231,16 @@ class Checklist(Claude):
 
     def __init__(self, path: Path, clock: Clock, cwd: str, number: int) -> None:
         super().__init__(path, clock, cwd, number)
-        self.written = False
+        self.written: list[str] = []
 
     def plan(self, items: list[tuple[str, str]], changed: list[tuple[str, str]]) -> None:
         marks = {PLANNED: "[ ]", DOING: "[~]", DONE: "[x]"}
         wanted = list(changed) if self.written else list(items)
-        wanted += [item for item in items if item not in wanted][:1]
-        self.written = True
+        beside = [item for item in items if item not in wanted][:1]
+        if len(wanted) + len(beside) == 1:  # one item alone is no checklist
+            beside = [(text, DONE) for text in self.written if text != wanted[0][0]][-1:]
+        wanted += beside
+        self.written = list(dict.fromkeys([*self.written, *(text for text, status in items if status == DONE)]))
         for at in range(0, len(wanted), 50):
             part = wanted[at : at + 50]
             part = part if len(part) > 1 else [*wanted[at - 1 : at], *part]

@@ -30,7 +30,7 @@ def test_each_key() -> None:
         ("cwd", "/srv"),
     )
     state = changed(STATE, ByHand(sets))
-    assert state.task_goal == "new" and state.set_by_hand == ("goal",)
+    assert state.task_goal == "new" and state.set_by_hand == ("goal", "cwd")
     assert state.current_subtask is not None and (state.current_subtask.text, state.current_subtask.id) == ("c", "s3")
     assert [(s.text, s.status) for s in state.remaining_subtasks] == [("b", "doing")]
     assert state.success_criteria == ("all green",) and state.constraints == ("no new dependency",)
@@ -82,3 +82,11 @@ def test_services() -> None:
     for wrong in ("web", "=1", "web=", "web=70000", "web=0"):
         with pytest.raises(UsageError):
             service_of(wrong)
+
+
+def test_what_a_user_writes_stays_as_it_is_but_for_credentials() -> None:
+    """Only what a tool put out is searched for injected instructions."""
+    text = "Test that 'ignore all previous instructions' is blocked"
+    key = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+    state = changed(STATE, ByHand((("current", f"{text} twice"),), todos=(text, f"Rotate {key}")))
+    assert [s.text for s in state.subtasks] == ["a", f"{text} twice", "b", text, "Rotate [credential-redacted]"]

@@ -217,8 +217,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("agents", AGENTS)
-def test_sixty_subtasks_over_five_windows(agents: str, folder: Path) -> None:
-    for _ in chained(folder, seed=1, agents=agents, count=60, windows=5):
+def test_forty_subtasks_over_four_windows(agents: str, folder: Path) -> None:
+    for _ in chained(folder, seed=1, agents=agents, count=40, windows=4):
         pass
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -140,6 +141,24 @@ def test_nothing_that_the_repository_configures_is_run(repo: Path, tmp_path: Pat
     assert not [mark for mark in marks if mark.exists()]
     subprocess.run(["git", "status"], cwd=repo, capture_output=True)
     assert marks[0].exists() and marks[2].exists()  # git by itself does run them
+
+
+def test_a_filter_that_no_option_names_is_not_run(repo: Path, tmp_path: Path) -> None:
+    mark = tmp_path / "ran"
+    (repo / ".gitattributes").write_text("* filter=a=b\n")
+    run(repo, "config", "filter.a=b.clean", f"touch '{mark}'; cat")  # `-c NAME=VALUE` ends the name at its first `=`
+    (repo / "b.txt").write_text("B\n")
+    found = git.read(repo)
+    assert (found.branch, found.dirty, found.problem) == ("trunk", None, git.FILTERS)
+    assert not mark.exists()
+
+
+def test_a_folder_that_is_made_up_as_a_repository_is_none(repo: Path, tmp_path: Path) -> None:
+    """Files that a clone brings, in a folder that a state names, are no settings that git should follow."""
+    made_up = tmp_path / "clone" / "data"
+    shutil.copytree(repo / ".git", made_up)
+    run(made_up, "config", "core.worktree", ".")
+    assert git.read(made_up).problem == git.BARE
 
 
 def test_nothing_is_written(repo: Path) -> None:

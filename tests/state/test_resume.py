@@ -117,6 +117,7 @@ def test_the_parts_stand_in_their_order() -> None:
             "Decisions",
             "Learnings",
             "Dead ends",
+            "Tests",
             "Completed",
             "Remaining",
             "Files modified",
@@ -283,7 +284,7 @@ def test_it_is_read_back() -> None:
     assert found.open_issues == task().open_issues
     assert found.learnings == task().learnings
     assert found.dead_ends == task().dead_ends
-    assert found.tests == task().tests[:1]
+    assert found.tests == task().tests
     assert found.next_steps == ("port part 11",)
     assert found.earlier == tuple(task().compaction_summary.split("\n"))
     assert found.files == (

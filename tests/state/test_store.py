@@ -119,3 +119,20 @@ def test_the_progress_file() -> None:
         "## Remaining\n- [ ] docs (s3)\n- [ ] types (s4) (in work)\n\n"
         "## Open Issues\n- [!] who owns billing?\n"
     )
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_what_somebody_else_wrote_is_never_replaced_by_the_progress_file(tmp_path: Path, linked: bool) -> None:
+    """Neither a file of that name, nor one that a link leads to; nor is the state written then."""
+    place = tmp_path / "agent_progress.md"
+    other = tmp_path / "other.txt" if linked else place
+    other.write_text("export PATH=/bin\n")
+    if linked:
+        place.symlink_to("other.txt")
+    with pytest.raises(InputError, match="no progress file"), store(tmp_path).updating():
+        pass
+    assert other.read_text() == "export PATH=/bin\n" and not (tmp_path / "agent_state.json").exists()
+    other.write_text(render(AgentState()))
+    with store(tmp_path).updating() as update:
+        update.save(AgentState(state_version=1, task_goal="x"))
+    assert place.read_text() == render(AgentState(state_version=1, task_goal="x")) and place.is_symlink() == linked

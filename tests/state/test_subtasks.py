@@ -101,3 +101,28 @@ def test_a_wrong_name_says_what_there_is() -> None:
     with pytest.raises(UsageError) as raised:
         position((), "zzz")
     assert "--add-todo" in (raised.value.hint or "")
+
+
+def test_a_text_that_stands_twice_on_a_list_is_two_subtasks_each_with_its_own_status() -> None:
+    found, following = merged(
+        (), plan(("run", "doing"), ("fix", "planned"), ("run", "planned")), window=1, next_id=1, same=True
+    )
+    assert len(found) == 3
+    for second in (("done", "done", "planned"), ("done", "done", "doing"), ("done", "done", "done")):
+        items = plan(*zip(("run", "fix", "run"), second, strict=True))
+        found, following = merged(found, items, window=1, next_id=following, same=True)
+        assert {(s.id, s.status) for s in found} == set(zip(("s1", "s2", "s3"), second, strict=True))
+    assert following == 4
+    found, following = merged(
+        found, plan(*[("run", "done")] * 3, ("fix", "done")), window=1, next_id=following, same=True
+    )
+    assert [s.id for s in found if s.text == "run"] == ["s1", "s3", "s4"]
+
+
+def test_what_the_newest_window_has_in_work_is_current() -> None:
+    """What an earlier window left in work, and no list mentions since, is kept behind it."""
+    known = (Subtask("s1", "fix it", "doing", window=1), Subtask("s2", "fix it well", "doing", window=2))
+    state = arranged(AgentState(window_id=2), known)
+    assert state.current_subtask == known[1] and state.remaining_subtasks == (known[0],)
+    tie = arranged(AgentState(), [Subtask("s1", "a", "doing"), Subtask("s2", "b", "doing")])
+    assert tie.current_subtask is not None and tie.current_subtask.id == "s1"

@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from ctxctl.adapters.hooks.base import RESUMED, HookAgent, HookEvent, context
+from ctxctl.adapters.hooks.own import lies_beside
 from ctxctl.adapters.hooks.saving import Answer, Setup, save
 from ctxctl.errors import CtxctlError, TargetError
 from ctxctl.model.state import AgentState
@@ -41,19 +42,12 @@ def resume(event: HookEvent, agent: HookAgent, setup: Setup, now: datetime) -> A
 
 
 def caught_up(state: AgentState, event: HookEvent, setup: Setup, now: datetime) -> tuple[AgentState, str]:
-    """The state with what its session did after the last checkpoint, as far as that can be had.
-
-    Only where that session is the one that starts or lies beside it: a state file may come from elsewhere, and the
-    path in it then says nothing about what may be read.
-    """
+    """The state with what its session did after the last checkpoint, as far as that can be had."""
     position = state.transcript
-    if not position.path or event.transcript is None:
-        return state, ""
-    here, there = os.path.realpath(os.path.expanduser(event.transcript)), os.path.realpath(position.path)
-    if os.path.dirname(here) != os.path.dirname(there):
+    if not lies_beside(position, event):
         return state, ""
     try:
-        if os.stat(there).st_size <= position.size:
+        if os.stat(position.path).st_size <= position.size:
             return state, ""
         state, note = save(position.path, setup, now, event.name)
     except (CtxctlError, OSError) as error:

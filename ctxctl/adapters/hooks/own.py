@@ -20,8 +20,11 @@ from ctxctl.state import record
 
 LIVE = 600.0
 """A session whose file was written to in the last so many seconds, and after its checkpoint, is still at work."""
-_ID = 8
-"""Characters of a session's id in a file's name."""
+_ID = 64
+"""Characters of a session's id in a file's name: all of a UUID. In those of Codex the first eight alone are the time,
+the same for a minute."""
+_DAY = re.compile(r"/\d{4}/\d\d/\d\d$")
+"""The folders of a day, in which Codex keeps the sessions that began on it."""
 
 
 def set_up_for(event: HookEvent, setup: Setup) -> Setup:
@@ -56,15 +59,24 @@ def _with(name: str, id_: str) -> str:
 
 
 def _is_at_work(position: Position, event: HookEvent) -> bool:
-    """Whether the session that a state came from is another one, and went on a short while ago. Only one that lies
-    beside the event's own is looked at: a state file may come from elsewhere."""
-    if not position.path or event.transcript is None or position.id == event.session:
+    """Whether the session that a state came from is another one, and went on a short while ago."""
+    if position.id == event.session or not lies_beside(position, event):
         return False
-    here, there = os.path.realpath(os.path.expanduser(event.transcript)), os.path.realpath(position.path)
-    if here == there or os.path.dirname(here) != os.path.dirname(there):
-        return False
+    here, there = os.path.realpath(os.path.expanduser(event.transcript or "")), os.path.realpath(position.path)
     try:
         found = os.stat(there)
     except OSError:
         return False
-    return found.st_size > position.size and time.time() - found.st_mtime < LIVE
+    return here != there and found.st_size > position.size and time.time() - found.st_mtime < LIVE
+
+
+def lies_beside(position: Position, event: HookEvent) -> bool:
+    """Whether the session that a state came from is the event's own, or one that its agent keeps in the same place. No
+    other is looked at: a state file may come from elsewhere, and says nothing about what may be read."""
+    if not position.path or event.transcript is None:
+        return False
+    return _place(os.path.expanduser(event.transcript)) == _place(position.path)
+
+
+def _place(path: str) -> str:
+    return _DAY.sub("", os.path.dirname(os.path.realpath(path)).replace(os.sep, "/"))

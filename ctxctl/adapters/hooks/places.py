@@ -69,6 +69,19 @@ def _program(scope: Scope) -> list[str]:
     return ["ctxctl"] if found is not None else [sys.executable, "-m", "ctxctl"]
 
 
+def is_settings(agent: HookAgent, top: str, path: str) -> bool:
+    """Whether a path that git names, a folder as `name/`, is a settings file of the agent's or a copy of one, or a
+    folder that holds nothing else. top: the folder of the work tree."""
+    folder, name = os.path.split(path)
+    if os.path.basename(folder) != agent.folder or not agent.folder:
+        return False
+    try:
+        names = [name] if name else os.listdir(os.path.join(top, folder))
+    except OSError:
+        return False
+    return all(any(one == file or one.startswith(f"{file}.bak") for file in agent.files.values()) for one in names)
+
+
 def backups(path: Path) -> Iterator[Path]:
     """The copies beside a settings file, the oldest first."""
     for number in range(MOST_BACKUPS):

@@ -10,7 +10,8 @@ from pathlib import Path
 from ctxctl.adapters.hooks.base import HookAgent, HookEvent, block
 from ctxctl.adapters.hooks.bringing import resume
 from ctxctl.adapters.hooks.own import set_up_for
-from ctxctl.adapters.hooks.saving import Answer, Setup, save
+from ctxctl.adapters.hooks.places import is_settings
+from ctxctl.adapters.hooks.saving import Answer, Setup, check_inside, save
 from ctxctl.errors import InputError
 from ctxctl.model.state import AgentState
 
@@ -62,10 +63,12 @@ def respond(event: HookEvent, agent: HookAgent, setup: Setup, now: datetime) -> 
         return Answer(b"", f"{event.name} is not an event that ctxctl answers")
     if event.agent_id is not None:
         return Answer(b"", "inside of a sub-agent: nothing to do")
+    check_inside(setup)
     if spec.action == "resume":
         own = set_up_for(event, setup)
         # a session that begins catches up with the one before, and only its own state is none of that
         setup = own if (own.folder / own.options.state_file).is_file() else setup
+        check_inside(setup)
         return resume(event, agent, setup, now)
     if event.transcript is None:
         raise InputError("the hook's JSON names no `transcript_path`: nothing to save")
@@ -73,16 +76,18 @@ def respond(event: HookEvent, agent: HookAgent, setup: Setup, now: datetime) -> 
     if not os.path.isfile(path):
         raise InputError("there is no such transcript: nothing to save", path=path)
     setup = set_up_for(event, setup)
+    check_inside(setup)
     state, note = save(path, setup, now, event.name)
     if event.name == "Stop" and setup.clean and not event.stop_active:
-        reason = not_clean(state, setup)
+        reason = not_clean(state, setup, agent)
         if reason:
             return Answer(block(reason), f"{note}; sent back: {reason.splitlines()[0]}")
     return Answer(b"", note)
 
 
-def not_clean(state: AgentState, setup: Setup) -> str:
-    """What an agent is told that stops with things left open; empty when all is clean."""
+def not_clean(state: AgentState, setup: Setup, agent: HookAgent) -> str:
+    """What an agent is told that stops with things left open; empty when all is clean. The settings in which its hooks
+    stand are no work of its task."""
     from ctxctl.state.checks import verify
     from ctxctl.state.clean import unclean
 
@@ -90,6 +95,8 @@ def not_clean(state: AgentState, setup: Setup) -> str:
     found = unclean(state, setup.folder, setup.options, verified=verified)
     # the session goes on while its hook runs: that it is newer than the checkpoint just taken is no one's fault
     found = tuple(one for one in found if one.code != "transcript_newer")
+    top = verified.git.top or ""
+    found = tuple(one for one in found if one.code != "uncommitted" or not is_settings(agent, top, one.what))
     if not found:
         return ""
     lines = [f"{len(found)} not clean before this window closes:"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from ctxctl.errors import RefusedError
 from ctxctl.model.state import AgentState
 from ctxctl.state.options import StateOptions
 
@@ -28,6 +30,21 @@ class Setup:
     notes_file: str = "agent_notes.md"
     ledger_file: str = "agent_ledger.jsonl"
     clean: bool = False
+
+
+def check_inside(setup: Setup) -> None:
+    """Raises RefusedError where a companion file is none of the state's folder. Nobody asks a hook to write, and both
+    the links of a project and its settings may come from elsewhere: neither may point it to the files of its user."""
+    folder = os.path.realpath(setup.folder)
+    options = setup.options
+    for name in (options.state_file, options.progress_file, options.audit_file, setup.notes_file):
+        place = os.path.realpath(setup.folder / name)
+        if os.path.commonpath((folder, place)) != folder or place == folder:
+            raise RefusedError(
+                f"it lies outside of the state's folder, at {place}: a hook writes there only",
+                path=str(setup.folder / name),
+                hint="--state-dir names the folder",
+            )
 
 
 @dataclass(frozen=True, slots=True)

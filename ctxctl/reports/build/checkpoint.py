@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -47,7 +48,8 @@ def checkpoint_report(saved: Saved, unclean: Sequence[Unclean] | None) -> Report
     changed = [file for file in environment.files if file.role == "modified"]
     here = sum(1 for file in changed if file.sha256 is not None)
     read = len(environment.files) - len(changed)
-    facts.append(Fact("files", f"{len(changed)} changed, {read} read", f"{here} of the changed ones are on disk"))
+    if environment.files:
+        facts.append(Fact("files", f"{len(changed)} changed, {read} read", f"{here} of the changed ones are on disk"))
     if environment.git_head is not None:
         facts.append(
             Fact(
@@ -63,7 +65,7 @@ def checkpoint_report(saved: Saved, unclean: Sequence[Unclean] | None) -> Report
     if told:
         facts.append(Fact("also", ", ".join(told)))
     findings = [Finding("warning", u.code, u.what, hint=u.hint) for u in unclean or ()]
-    steps = () if not saved.written else (f"ctxctl resume {saved.path}",)
+    steps = () if not saved.written else (f"ctxctl resume {shlex.quote(str(saved.path))}",)
     return Report(
         "checkpoint", str(saved.path), "", tuple(facts), _tables(state), findings=tuple(findings), next_steps=steps
     )
@@ -87,10 +89,14 @@ def _tables(state: AgentState) -> tuple[Table, ...]:
     if not order:
         return ()
     signs = {"done": "[x]", "doing": "[>]", "planned": "[ ]"}
-    rows = tuple((s.id, signs[s.status], folded(s.text), folded(s.evidence)) for s in order[:SHOWN])
-    columns = (Column("id"), Column(""), Column("subtask", prose=True), Column("evidence", flexible=True))
+    shown = order[:SHOWN]
+    columns = [Column("id"), Column(""), Column("subtask", flexible=True, prose=True)]
+    evident = any(s.evidence for s in shown)
+    if evident:
+        columns.append(Column("evidence", flexible=True, prose=True))
+    rows = tuple((s.id, signs[s.status], folded(s.text), *((folded(s.evidence),) if evident else ())) for s in shown)
     more = f"{len(order) - SHOWN} more in the progress file" if len(order) > SHOWN else ""
-    return (Table("Subtasks", columns, rows, more),)
+    return (Table("Subtasks", tuple(columns), rows, more),)
 
 
 def _where(saved: Saved) -> str:
