@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ctxctl.model.summary import Commit, DecisionFact, Progress, TestRun, Todo
+from ctxctl.model.summary import Commit, DecisionFact, Progress, SessionSummary, TestRun, Todo
 
 SCHEMA = "ctxctl.state/1"
 
@@ -103,7 +103,8 @@ class Position:
     offset, which tells a file that was rewritten. compactions: full ones of the main thread so far. skipped: bytes at
     the beginning that were never read, because there were too many at once. carry: what the facts need to go on, see
     `SessionFacts.carry`. leaves: ids of the newest records before the newest model call, by which a rewind behind it is
-    told. reading: what the reader needs to go on, see `ctxctl.trace.grown`. seal: SHA-256 of all the others, which
+    told. reading: what the reader needs to go on, see `ctxctl.trace.grown`. window: in which the
+    transcript began. seal: SHA-256 of all the others, which
     tells a position that was changed by hand: such a one is not read on from.
     """
 
@@ -122,6 +123,7 @@ class Position:
     carry: Mapping[str, Any] = field(default_factory=dict)
     leaves: tuple[str, ...] = ()
     reading: Mapping[str, Any] = field(default_factory=dict)
+    window: int = 1
     seal: str = ""
 
 
@@ -135,8 +137,9 @@ class AgentState:
     newest list of each agent, as it is. requests: the user's later prompts, each as one line. newest_request: the
     newest one, whole up to a limit. tail: the newest turns. memory_index: titles of the notes. working_set: files in
     use, the newest first. set_by_hand: what of it no transcript changes (`goal`, `cwd`). closed_by_hand: texts of
-    issues and subtasks that were closed or dropped by hand and don't come back. extra: keys of the file that ctxctl
-    does not know, kept as they are.
+    issues and subtasks that were closed or dropped by hand and don't come back. inherited: what was known when the
+    transcript began, and what a hand or notes said since: what it does not tell itself. extra: keys of the file that
+    ctxctl does not know, kept as they are.
     """
 
     state_version: int = 0
@@ -168,6 +171,7 @@ class AgentState:
     artifacts: tuple[str, ...] = ()
     set_by_hand: tuple[str, ...] = ()
     closed_by_hand: tuple[str, ...] = ()
+    inherited: SessionSummary = field(default_factory=SessionSummary)
     next_id: int = 1
     schema: str = SCHEMA
     extra: Mapping[str, Any] = field(default_factory=dict)

@@ -14,6 +14,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
@@ -24,7 +25,7 @@ import orjson
 from ctxctl.errors import InputError
 from ctxctl.model.text import clean
 from ctxctl.registry import closest
-from ctxctl.state.files import append_whole, appending, sanitized, time_stamp
+from ctxctl.state.files import WAIT, append_whole, appending, opened_plain, sanitized, time_stamp
 from ctxctl.state.options import StateOptions
 
 SCHEMA = "ctxctl.audit/1"
@@ -61,16 +62,19 @@ class Event:
             raise ValueError(f"{self.type!r} is no type of an audit record; {also}")
 
 
-def append(path: Path, events: Sequence[Event], *, now: datetime | str, mode_of: str | None = None) -> None:
-    """Append one record per event, all in one piece. now: the time of those that have none, ISO 8601 as text.
+def append(
+    path: Path, events: Sequence[Event], *, now: datetime | str, mode_of: str | None = None, wait: float = WAIT
+) -> None:
+    """Append one record per event, all in one piece. now: the time of those that have none, ISO 8601 as text. wait:
+    seconds for another writer.
 
     Safe with others that append at the same time. Only the end of the file is read; what a crash left of a line stays
     where it is, and the chain goes on behind it. Credentials are taken out of texts. A new file is no wider than
-    `mode_of`; nothing is made or touched for no events. Raises InputError when it can't be written or holds something
-    else, ValueError for data that has no canonical form or is larger than LARGEST.
+    `mode_of`; nothing is made or touched for no events. Raises InputError when it can't be written in time or holds
+    something else, ValueError for data that has no canonical form or is larger than LARGEST.
     """
     stamp = time_stamp(now)
-    _append(path, [_draft(event, stamp) for event in events], mode_of)
+    _append(path, [_draft(event, stamp) for event in events], mode_of, wait)
 
 
 def _draft(event: Event, stamp: str) -> dict[str, Any]:
@@ -86,10 +90,10 @@ def _draft(event: Event, stamp: str) -> dict[str, Any]:
     }
 
 
-def _append(path: Path, drafts: Sequence[dict[str, Any]], mode_of: str | None) -> None:
+def _append(path: Path, drafts: Sequence[dict[str, Any]], mode_of: str | None, wait: float) -> None:
     if not drafts:
         return
-    with appending(path, mode_of=mode_of) as file:
+    with appending(path, mode_of=mode_of, wait=wait) as file:
         seq, prev = _head(path, file)
         lines: list[bytes] = []
         for draft in drafts:
@@ -112,10 +116,11 @@ def record(
     turn: int | None = None,
     transcript: str | None = None,
     mode_of: str | None = None,
+    wait: float = WAIT,
 ) -> Path:
     """Append one record to the trail of a state folder, as `append` does; returns the trail's path."""
     path = folder / options.audit_file
-    append(path, [Event(type, data, turn, transcript)], now=now, mode_of=mode_of)
+    append(path, [Event(type, data, turn, transcript)], now=now, mode_of=mode_of, wait=wait)
     return path
 
 
@@ -134,18 +139,16 @@ def check_writable(path: Path) -> None:
     if reason is not None:
         raise InputError(f"can't be written: {reason}", path=str(path))
     if at == path and path.exists():
-        try:
-            with open(path, "rb") as file:
-                _head(path, file)
-        except OSError as error:
-            raise InputError(f"can't be read: {error.strerror or error}", path=str(path)) from None
+        with suppress(FileNotFoundError), opened_plain(path) as file:  # one that is gone by now is made anew
+            _head(path, file)
 
 
 class AuditTrail:
     """The trail of one live session: events wait in memory until `flush` writes them in one piece.
 
-    clock: the time of an event; by default the present, in UTC. transcript: id of the session. An event that can't be
-    written waits for the next flush; used as a context manager, leaving it flushes.
+    clock: the time of an event; by default the present, in UTC. transcript: id of the session. wait: seconds for
+    another writer. An event that can't be written waits for the next flush; used as a context manager, leaving it
+    flushes.
     """
 
     def __init__(
@@ -155,11 +158,12 @@ class AuditTrail:
         clock: Callable[[], datetime] | None = None,
         transcript: str | None = None,
         mode_of: str | None = None,
+        wait: float = WAIT,
     ) -> None:
         self.path = Path(path)
         self.transcript = transcript
         self._clock = clock or (lambda: datetime.now(UTC))
-        self._mode_of = mode_of
+        self._mode_of, self._wait = mode_of, wait
         self._waiting: list[dict[str, Any]] = []
 
     @property
@@ -175,7 +179,7 @@ class AuditTrail:
     def flush(self) -> None:
         """Write what waits. Raises InputError when that fails; then everything waits on."""
         if self._waiting:
-            _append(self.path, self._waiting, self._mode_of)
+            _append(self.path, self._waiting, self._mode_of, self._wait)
             self._waiting.clear()
 
     def __enter__(self) -> AuditTrail:
@@ -212,17 +216,21 @@ def is_torn(line: bytes) -> bool:
 
 
 def _head(path: Path, file: BinaryIO) -> tuple[int, str]:
-    """Number and hash of the last record as it stands there; whether it is sound is for `verify` to say."""
-    size = file.seek(0, os.SEEK_END)
-    start, step = size, _TAIL
-    while start > 0:
-        start = max(0, size - step)
-        file.seek(start)
-        lines = file.read(size - start).split(b"\n")
-        for line in reversed(lines if start == 0 else lines[1:]):
-            if found := _link(line):
-                return found
-        step *= 4
+    """Number and hash of the last record as it stands there; whether it is sound is for `verify` to say. Raises
+    InputError for a file that is no trail or can't be read."""
+    try:
+        size = file.seek(0, os.SEEK_END)
+        start, step = size, _TAIL
+        while start > 0:
+            start = max(0, size - step)
+            file.seek(start)
+            lines = file.read(size - start).split(b"\n")
+            for line in reversed(lines if start == 0 else lines[1:]):
+                if found := _link(line):
+                    return found
+            step *= 4
+    except OSError as error:
+        raise InputError(f"can't be read: {error.strerror or error}", path=str(path)) from None
     if size and not all(is_torn(line) for line in lines if line):
         raise InputError("this file is no audit trail", path=str(path), hint="move it away, or name another file")
     return 0, FIRST
@@ -236,7 +244,9 @@ def _link(line: bytes) -> tuple[int, str] | None:
     if not isinstance(value, dict):
         return None
     seq, hash_ = value.get("seq"), value.get("hash")
-    if isinstance(seq, int) and isinstance(hash_, str) and "prev" in value and _HASH.fullmatch(hash_):
+    if type(seq) is not int or not 0 < seq < _EXACT:  # a record after it could not be numbered
+        return None
+    if isinstance(hash_, str) and "prev" in value and _HASH.fullmatch(hash_):
         return seq, hash_
     return None
 

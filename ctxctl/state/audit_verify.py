@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -15,10 +16,13 @@ import orjson
 
 from ctxctl.errors import InputError, NothingFoundError
 from ctxctl.state.audit import FIRST, LARGEST, is_torn
+from ctxctl.state.files import WAIT, lock_until, opened_plain
 
 NAMED = 20
 """Broken records that are named; the others are counted."""
 _ANCHOR = re.compile(r"0*([1-9]\d{0,17}):([0-9a-fA-F]{64})")
+DEEP = 200
+"""Brackets in a line from which on they may be nested deeper than can be written."""
 _SORTED = orjson.OPT_SORT_KEYS
 
 
@@ -62,24 +66,25 @@ def anchor_of(text: str) -> tuple[int, str]:
     return int(match[1]), match[2].lower()
 
 
-def verify(path: Path, expected: Mapping[int, str] | None = None) -> Verified:
+def verify(path: Path, expected: Mapping[int, str] | None = None, *, wait: float = WAIT) -> Verified:
     """Look at every record once, with one line in memory at a time. expected: hashes of records that must be in it, by
-    number: the chain alone can't tell that its end was cut off, nor that all of it was written anew.
+    number: the chain alone can't tell that its end was cut off, nor that all of it was written anew. wait: seconds for
+    whoever is writing it.
 
-    Raises NothingFoundError for no file or an empty one, InputError for one that can't be read.
+    Raises NothingFoundError for no file or an empty one, InputError for one that can't be read, or not in that time.
     """
-    with _opened(path) as (file, size):
+    with _opened(path, wait) as (file, size):
         if not size:
             raise NothingFoundError("the audit trail is empty", path=str(path))
         return _Check(dict(expected or {})).run(file, size)
 
 
-def read(path: Path) -> Iterator[dict[str, Any]]:
+def read(path: Path, *, wait: float = WAIT) -> Iterator[dict[str, Any]]:
     """The records of a trail as they stand there, whether they are sound or not; lines that are none are passed over.
 
     Raises as `verify` does.
     """
-    with _opened(path) as (file, size):
+    with _opened(path, wait) as (file, size):
         if not size:
             raise NothingFoundError("the audit trail is empty", path=str(path))
         for line in _lines(file, size):
@@ -179,7 +184,17 @@ def _record(line: bytes) -> dict[str, Any] | None:
         return None
     if not isinstance(value.get("hash"), str) or not isinstance(value.get("prev"), str):
         return None
-    return value
+    return None if line.count(b"{") + line.count(b"[") > DEEP and _is_too_deep(value) else value
+
+
+def _is_too_deep(value: Any) -> bool:
+    """Whether a value that could be read can't be written: no writer of ours left it. Tried within what it is shown
+    in."""
+    try:
+        orjson.dumps([[[value]]])
+    except TypeError:
+        return True
+    return False
 
 
 def _lines(file: BinaryIO, size: int) -> Iterator[bytes | None]:
@@ -200,33 +215,25 @@ def _lines(file: BinaryIO, size: int) -> Iterator[bytes | None]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[BinaryIO, int]]:
+def _opened(path: Path, wait: float) -> Iterator[tuple[BinaryIO, int]]:
     """A trail, and the size that it has while nobody is in the middle of writing."""
     try:
-        file = open(path, "rb")  # noqa: SIM115 (closed below; what fails here is told apart)
+        file = opened_plain(path)
     except FileNotFoundError:
-        hint = "`ctxctl compact` begins one in --state-dir, by default the working folder"
+        hint = "`ctxctl checkpoint`, `resume` and `compact` begin one in --state-dir, by default the working folder"
         raise NothingFoundError("there is no audit trail", path=str(path), hint=hint) from None
-    except OSError as error:
-        raise InputError(f"can't be read: {error.strerror or error}", path=str(path)) from None
     with file:
         try:
-            with _unwritten(file):
-                size = os.fstat(file.fileno()).st_size
+            lock_until(path, file, time.monotonic() + wait, wait, shared=True)
+            size = os.fstat(file.fileno()).st_size
+            _let_go(file)
             yield file, size
         except OSError as error:
             raise InputError(f"can't be read: {error.strerror or error}", path=str(path)) from None
 
 
-@contextmanager
-def _unwritten(file: BinaryIO) -> Iterator[None]:
-    try:
+def _let_go(file: BinaryIO) -> None:
+    with suppress(ImportError, OSError):
         import fcntl
-    except ImportError:
-        yield
-        return
-    with suppress(OSError):  # a file system without locks
-        fcntl.flock(file.fileno(), fcntl.LOCK_SH)
-    yield
-    with suppress(OSError):
+
         fcntl.flock(file.fileno(), fcntl.LOCK_UN)

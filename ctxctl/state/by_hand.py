@@ -6,14 +6,23 @@ from dataclasses import dataclass, replace
 
 from ctxctl.errors import UsageError
 from ctxctl.facts.prose import decision
+from ctxctl.facts.summary import merge
 from ctxctl.facts.todos import folded
 from ctxctl.model.state import AgentState, Service
+from ctxctl.model.summary import SessionSummary
 from ctxctl.registry import closest
+from ctxctl.state.checkpoint import known
 from ctxctl.state.files import sanitized
 from ctxctl.state.subtasks import added, arranged, marked, position
 
 KEYS = ("goal", "current", "criterion", "constraint", "decision", "issue", "learning", "summary", "cwd")
 """What `--set KEY=VALUE` takes. Lists grow by the value; the others are replaced by it."""
+LISTS = {
+    "criterion": "success_criteria",
+    "constraint": "constraints",
+    "issue": "open_issues",
+    "learning": "learnings",
+}
 CLOSED = 200
 """Texts closed by hand that are remembered."""
 
@@ -63,11 +72,25 @@ def service_of(text: str) -> Service:
         if not 1 <= int(port) <= 65535:
             raise UsageError(f"--service {name}: {port} is no TCP port (1 to 65535)")
         return Service(name, port=int(port))
-    return Service(name, command=value.removeprefix("cmd:"))
+    command = value.removeprefix("cmd:")
+    if sanitized(command) != command:
+        raise UsageError(
+            f"--service {name}: a credential stands in the command", hint="let the command read it from the environment"
+        )
+    return Service(name, command=command)
 
 
 def changed(state: AgentState, by_hand: ByHand) -> AgentState:
-    """The state with the changes. Raises UsageError for a subtask or an issue that there is not."""
+    """The state with the changes. Raises UsageError for a subtask or an issue that there is not, and for changes that
+    say nothing or contradict each other."""
+    if any(not text.strip() for text in by_hand.todos):
+        raise UsageError("--add-todo: the text is empty")
+    marks = [
+        name for names in (by_hand.done, by_hand.doing, by_hand.planned, by_hand.drop) for name in dict.fromkeys(names)
+    ]
+    for name in marks:
+        if marks.count(name) > 1:
+            raise UsageError(f"{name!r} can't be two things at once", hint="one of --done, --doing, --planned, --drop")
     texts = [sanitized(text, tool_output=False) for text in by_hand.todos]
     subtasks, next_id = added(state.subtasks, texts, state.window_id, state.next_id)
     for key, value in by_hand.sets:
@@ -107,22 +130,24 @@ def _set(state: AgentState, key: str, value: str) -> AgentState:
     if key == "cwd":
         return replace(state, environment=replace(state.environment, cwd=value))
     if key == "decision":
-        made = decision(value)
-        kept = tuple(d for d in state.decisions if folded(d.what) != folded(made.what))
-        return replace(state, decisions=(*kept, made))
-    if key == "criterion":
-        return replace(state, success_criteria=_with(state.success_criteria, value))
-    if key == "constraint":
-        return replace(state, constraints=_with(state.constraints, value))
-    if key == "issue":
-        return replace(state, open_issues=_with(state.open_issues, value))
-    if key == "learning":
-        return replace(state, learnings=_with(state.learnings, value))
+        return _added(state, SessionSummary(decisions=(decision(value),)))
+    if key in LISTS:
+        return _added(state, SessionSummary(**{LISTS[key]: (value,)}))  # type: ignore[arg-type]
     return state
 
 
-def _with(items: tuple[str, ...], text: str) -> tuple[str, ...]:
-    return items if folded(text) in {folded(item) for item in items} else (*items, text)
+def _added(state: AgentState, facts: SessionSummary) -> AgentState:
+    """The state with facts that no transcript tells."""
+    told = merge(known(state, same=True), facts)
+    return replace(
+        state,
+        success_criteria=told.success_criteria,
+        constraints=told.constraints,
+        decisions=told.decisions,
+        open_issues=told.open_issues,
+        learnings=told.learnings,
+        inherited=merge(state.inherited, facts),
+    )
 
 
 def _issue(issues: tuple[str, ...], name: str) -> int:

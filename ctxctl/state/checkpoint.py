@@ -81,6 +81,8 @@ def taken(
     told = replace(told, files=once_each(told.files, grown.transcript.cwd or before.environment.cwd))
     since = grown.position.compactions - (before.transcript.compactions if same else 0)
     window = max(1, before.window_id) + max(0, since) + int(not same and before.transcript.path != "")
+    began = before.transcript.window if same else window - max(0, since)
+    rewound = grown.why == "rewound" and grown.whole
     # what only an earlier window had on its list is not called off by a list that leaves it out
     seen = {(s.agent, folded(s.text)): s.window for s in before.subtasks}
     now = same and all(seen.get((todo.agent, folded(todo.text))) == before.window_id for todo in base.todos)
@@ -92,19 +94,20 @@ def taken(
         window=window,
         next_id=before.next_id,
         same=same,
-        rewound=grown.why == "rewound",
+        began=began if rewound else None,
         closed=before.closed_by_hand,
     )
     state = replace(
         told_to(before, told),
         window_id=window,
+        inherited=before.inherited if same else known(before, same=False),
         todos=told.todos,
         open_issues=_open(before, told),
         next_steps=_ahead(told.next_steps, subtasks),
-        newest_request=_asked(facts.asked(grown.gone), told.goal) or before.newest_request,
+        newest_request=_asked(facts.asked(grown.gone), told.goal) or ("" if rewound else before.newest_request),
         compaction_summary="\n".join(told.earlier),
         tail=tail(before.tail if same and not grown.whole else (), _unseen(grown), limits, on=not grown.why),
-        transcript=replace(grown.position, carry=facts.carry(grown.gone)),
+        transcript=replace(grown.position, carry=facts.carry(grown.gone), window=began),
         next_id=next_id,
         environment=replace(before.environment, files=as_state(told.files)),
     )
@@ -153,7 +156,12 @@ def noted(state: AgentState, notes: SessionSummary) -> AgentState:
             was = subtasks[at]
             over = was.status if was.by == "transcript" else None
             subtasks[at] = replace(was, status="done", over=over, evidence="noted as done")
-    state = replace(told_to(state, told), open_issues=_open(state, told), next_id=next_id)
+    state = replace(
+        told_to(state, told),
+        open_issues=_open(state, told),
+        inherited=merge(state.inherited, replace(_clean(notes), todos=())),
+        next_id=next_id,
+    )
     return arranged(state, subtasks)
 
 

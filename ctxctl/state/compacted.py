@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ctxctl.facts.carry import counted_anew
 from ctxctl.model.block import Block
+from ctxctl.state.checkpoint import known
 from ctxctl.state.files import time_stamp
 from ctxctl.state.options import StateOptions
 from ctxctl.state.saving import Saved, Wish, checkpoint, without_secrets
@@ -48,7 +49,8 @@ def after(path: str, folder: Path, options: StateOptions, now: datetime) -> tupl
                     state_version=state.state_version + 1,
                     window_id=state.window_id + 1,
                     saved_at=time_stamp(now),
-                    transcript=replace(grown.position, carry=carry),
+                    transcript=replace(grown.position, carry=carry, window=state.window_id + 1),
+                    inherited=known(state, same=True),  # the file no longer holds what was there before
                 )
             )
         )

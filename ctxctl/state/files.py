@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from ctxctl.errors import InputError, RefusedError
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 POLL = 0.01
 """Seconds between two looks at a lock that is taken."""
+WAIT = 10.0
+"""Seconds for another writer of a file that is added to, unless a caller says otherwise."""
 
 
 def sanitized(text: str, *, tool_output: bool = True) -> str:
@@ -75,24 +78,63 @@ def bounded_mode(mode_of: str | None) -> int:
 
 
 @contextmanager
-def appending(path: Path, *, mode_of: str | None = None) -> Iterator[BinaryIO]:
+def appending(path: Path, *, mode_of: str | None = None, wait: float = WAIT) -> Iterator[BinaryIO]:
     """A file open for reading and appending that no other writer of ours touches meanwhile.
 
-    It is made, and its folder, when it is not there. Raises InputError when that can't be done.
+    It is made, and its folder, when it is not there. wait: seconds for another writer. Raises InputError when it can't
+    be had in that time, and for what is no plain file.
     """
-    mode = bounded_mode(mode_of)
+    mode, end = bounded_mode(mode_of), time.monotonic() + wait
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         while True:
-            file = os.fdopen(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, mode), "r+b")
-            _lock(file)
-            if _is_still(path, file):
-                break
+            file = _plain(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, "r+b", mode)
+            try:
+                lock_until(path, file, end, wait)
+                if _is_still(path, file):
+                    break
+            except BaseException:
+                file.close()
+                raise
             file.close()  # it was replaced while we waited: what holds now is the new file
     except OSError as error:
         raise InputError(f"can't be written: {error.strerror or error}", path=str(path)) from None
     with file:
         yield file
+
+
+def opened_plain(path: Path) -> BinaryIO:
+    """A file open for reading. Raises FileNotFoundError without one, and InputError for one that can't be read, and at
+    once for a pipe, a socket or a device, which would be waited for."""
+    try:
+        return _plain(path, os.O_RDONLY, "rb")
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise InputError(f"can't be read: {error.strerror or error}", path=str(path)) from None
+
+
+def _plain(path: Path, flags: int, mode: str, permissions: int = 0o666) -> BinaryIO:
+    """Open a file that is one. Raises OSError, for whatever else it is with the words for a user."""
+    if path.exists() and not stat.S_ISREG(kind := path.stat().st_mode):
+        raise _no_file(kind)
+    # without O_NONBLOCK a pipe that took the file's place meanwhile would wait for its other end
+    more = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    handle = os.open(path, flags | more, permissions)
+    try:
+        kind = os.fstat(handle).st_mode
+        if not stat.S_ISREG(kind):
+            raise _no_file(kind)
+        return cast(BinaryIO, os.fdopen(handle, mode))
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def _no_file(kind: int) -> OSError:
+    if stat.S_ISDIR(kind):
+        return IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    return OSError("it is no plain file")
 
 
 def append_whole(path: Path, file: BinaryIO, data: bytes) -> None:
@@ -123,14 +165,29 @@ def _is_still(path: Path, file: BinaryIO) -> bool:
         return False
 
 
-def _lock(file: BinaryIO) -> None:
-    """Wait for the file's lock; it is let go when the file is closed. Where the system has no such locks, appending in
-    one piece is what keeps writers apart."""
+def lock_until(path: Path, file: BinaryIO, end: float, wait: float, *, shared: bool = False) -> None:
+    """Take the file's lock; it is let go when the file is closed. Where the system has no such locks, appending in one
+    piece is what keeps writers apart. end: when to give up, by `time.monotonic`; wait: the seconds until then, for the
+    words of the InputError. shared: with others that read."""
     try:
         import fcntl
     except ImportError:
         return
-    fcntl.flock(file.fileno(), fcntl.LOCK_EX)
+    mode = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB
+    while True:
+        try:
+            fcntl.flock(file.fileno(), mode)
+            return
+        except BlockingIOError:
+            if time.monotonic() >= end:
+                raise InputError(
+                    f"another process has been writing it for {wait:g} s",
+                    path=str(path),
+                    hint="run it again when that one has finished",
+                ) from None
+            time.sleep(POLL)
+        except OSError:  # a file system without locks
+            return
 
 
 @contextmanager
@@ -177,20 +234,43 @@ def replace_whole(path: Path, data: bytes, *, mode_of: str | None = None) -> Non
     A symbolic link keeps pointing to where it did, an existing file keeps its permissions, a new one is no wider than
     `mode_of`. Raises InputError when it can't be written; then nothing has changed.
     """
+    with drafted_whole(path, data, mode_of=mode_of) as put:
+        put()
+
+
+@contextmanager
+def drafted_whole(path: Path, data: bytes, *, mode_of: str | None = None) -> Iterator[Callable[[], None]]:
+    """What `replace_whole` writes, beside its place, and the call that puts it there; gone afterwards where that was
+    not made. Raises InputError, as the call does."""
     target = Path(os.path.realpath(path))
     name = ""
+
+    def put() -> None:
+        with _told(path):
+            os.replace(name, target)
+
     try:
-        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else bounded_mode(mode_of)
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:80]}.", suffix=".tmp")
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, mode)
-        os.replace(name, target)
-    except OSError as error:
-        raise InputError(f"can't be written: {error.strerror or error}", path=str(path)) from None
+        with _told(path):
+            if target.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else bounded_mode(mode_of)
+            handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:80]}.", suffix=".tmp")
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(name, mode)
+        yield put
     finally:
         if name:
             with suppress(OSError):
                 os.unlink(name)
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """An error of the system as one of a file that can't be written."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"can't be written: {error.strerror or error}", path=str(path)) from None

@@ -11,7 +11,7 @@ from pathlib import Path
 from ctxctl.errors import InputError
 from ctxctl.model.edits import Note
 from ctxctl.model.text import clean
-from ctxctl.state.files import append_whole, appending, sanitized, time_stamp
+from ctxctl.state.files import WAIT, append_whole, appending, opened_plain, sanitized, time_stamp
 
 _HEAD = re.compile(r"## \[(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?[^\]]{0,20})\] *(\S.*?) *")
 _MARKUP = re.compile(r"(?m)^(?=\\*(?:---[ \t]*$|## \[))")
@@ -38,18 +38,22 @@ def read_notes(path: Path) -> tuple[Entry, ...]:
     """The notes of a file, oldest first; none where there is no file. What stands before the first note is passed over.
     Raises InputError for a file that can't be read."""
     try:
-        return _parse(path.read_bytes())
+        with opened_plain(path) as file:
+            return _parse(file.read())
     except FileNotFoundError:
         return ()
     except OSError as error:
         raise InputError(f"can't be read: {error.strerror or error}", path=str(path)) from None
 
 
-def append_notes(path: Path, entries: Sequence[Note], now: datetime | str, *, mode_of: str | None = None) -> int:
+def append_notes(
+    path: Path, entries: Sequence[Note], now: datetime | str, *, mode_of: str | None = None, wait: float = WAIT
+) -> int:
     """Append those notes that are not in the file yet, sanitised; returns how many. now: a time, ISO 8601 as text.
 
     Safe with others that append at the same time. A new file is no wider than `mode_of`. Nothing is made or touched for
-    no notes. Raises InputError for a file that can't be written, ValueError for a time or a type that is none.
+    no notes. wait: seconds for another writer. Raises InputError for a file that can't be written in that time,
+    ValueError for a time or a type that is none.
     """
     found = _NOW.match(time_stamp(now))
     if found is None:
@@ -58,7 +62,7 @@ def append_notes(path: Path, entries: Sequence[Note], now: datetime | str, *, mo
     wanted = [(type_, text) for type_, text in wanted if text]
     if not wanted:
         return 0
-    with appending(path, mode_of=mode_of) as file:
+    with appending(path, mode_of=mode_of, wait=wait) as file:
         data = file.read()
         known = {(entry.type, entry.text) for entry in _parse(data)}
         new = [note for note in dict.fromkeys(wanted) if note not in known]

@@ -6,13 +6,15 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
+from ctxctl.compaction.notes import entries_of
 from ctxctl.errors import InputError, UsageError
 from ctxctl.facts.prompts import criteria, said
 from ctxctl.facts.session import SessionFacts
 from ctxctl.facts.todos import folded
+from ctxctl.formats.tail import mark_at
 from ctxctl.model.block import MAIN, Block
 from ctxctl.model.state import AgentState, Position
 from ctxctl.model.summary import SessionSummary
@@ -23,8 +25,8 @@ from ctxctl.state.checkpoint import Limits, known, noted, taken
 from ctxctl.state.checks import declared
 from ctxctl.state.files import sanitized, sanitized_values, time_stamp
 from ctxctl.state.hashes import Hasher
-from ctxctl.state.noted import facts_of
-from ctxctl.state.notes import Entry, read_notes
+from ctxctl.state.noted import Notebook, facts_of
+from ctxctl.state.notes import Entry, append_notes, read_notes
 from ctxctl.state.options import StateOptions
 from ctxctl.state.store import StateStore
 from ctxctl.trace.beginning import first_prompt
@@ -40,9 +42,10 @@ class Wish:
     """What a checkpoint is to do.
 
     path: a transcript, None for changes by hand alone. most: bytes of it that are read at most. if_version: what the
-    state's must be. from_notes: the facts of the notes too. ledger_file: like notes_file a companion that is never
-    taken for work of the task. force: also a transcript that is shorter or older than the state, and over a state that
-    can't be read. new: another task begins. wait: seconds for another writer. audit: whether the trail gets a record.
+    state's must be. from_notes: the facts of the notes too. notes: what is not noted yet goes to the notes file.
+    ledger_file: like notes_file a companion that is never taken for work of the task. force: also a transcript that is
+    shorter or older than the state, and over a state that can't be read. new: another task begins. wait: seconds for
+    another writer. seconds: that git and the hashes of files may take, each. audit: whether the trail gets a record.
     trigger: what asked for it, for the trail.
     """
 
@@ -52,6 +55,7 @@ class Wish:
     most: int | None = None
     if_version: int | None = None
     from_notes: bool = False
+    notes: bool = False
     notes_file: str = "agent_notes.md"
     ledger_file: str = "agent_ledger.jsonl"
     force: bool = False
@@ -107,6 +111,8 @@ def checkpoint(
             written.append(str(aside))
         version = update.state.state_version if update.state is not None else 0
         state = replace(made.state, state_version=version + 1, saved_at=time_stamp(now))
+        if wish.notes:
+            written += _note(wish, state, folder, now)
         update.save(state, mode_of=_mode_of(wish))
     written += [str(store.path), str(store.progress)]
     if wish.audit:
@@ -185,11 +191,12 @@ class _Making:
 
     def _take(self, before: AgentState | None) -> None:
         """Take what the transcript tells since. Another transcript than the state's is the next window of its task
-        while that is not finished or when it has the same goal; else it is another task."""
+        when it has the same goal, or while that is not finished and it ran in the same folder; else it is another
+        task."""
         state, read, same = self._merged(self.state)
         if before is not None and not self.begins and before.transcript.path and not same:
             open_ = before.current_subtask is not None or before.remaining_subtasks
-            if not open_ and not self._goes_on(before):
+            if (not open_ or _elsewhere(before, read)) and not self._goes_on(before):
                 self.begins = True
                 state, read, same = self._merged(_another(before))
             else:
@@ -215,7 +222,10 @@ class _Making:
 
         def fresh(at: Position | None) -> Callable[[Block, int], None]:
             nonlocal facts, base
-            facts, base = SessionFacts(), known(before, same=at is not None)
+            facts = SessionFacts()
+            # where the user went back in the transcript, only what it does not tell itself is known
+            anew = at is None and position is not None and self._is_whole(position)
+            base = before.inherited if anew else known(before, same=at is not None)
             facts.seed(base, before.transcript.carry if at is not None else {})
 
             def see(block: Block, number: int) -> None:
@@ -237,6 +247,13 @@ class _Making:
         same = position is not None and is_same(position, grown.position)
         limits = Limits(self.options.tail_turns, self.options.tail_characters)
         return without_secrets(taken(before, grown, facts, base, limits, same=same)), grown, same
+
+    def _is_whole(self, position: Position) -> bool:
+        """Whether the transcript is the one of a position and still begins as it did: read anew, it says all that it
+        said and that holds."""
+        path = self.wish.path or ""
+        here = os.path.abspath(path) == position.path
+        return here and not self.wish.force and bool(position.mark) and mark_at(path, position.offset) == position.mark
 
     def _too_long(self, path: str) -> bool:
         """Whether only the end of a transcript may be read."""
@@ -264,6 +281,15 @@ class _Making:
         self.state = replace(state, environment=around, working_set=working_set)
 
 
+def _elsewhere(before: AgentState, read: Grown) -> bool:
+    """Whether a transcript ran in a folder that has nothing to do with the state's."""
+    old, new = before.environment.cwd, read.transcript.cwd
+    if not old or not new or not before.transcript.path:
+        return False
+    one, other = PurePath(old), PurePath(new)
+    return one != other and one not in other.parents and other not in one.parents
+
+
 def _another(before: AgentState) -> AgentState:
     """The state of a task that begins after another one: versions, windows and ids go on growing."""
     return AgentState(
@@ -280,6 +306,13 @@ def without_secrets(state: AgentState) -> AgentState:
     position = state.transcript
     carry, reading = sanitized_values(position.carry), sanitized_values(position.reading)
     return replace(state, transcript=replace(position, carry=carry, reading=reading))
+
+
+def _note(wish: Wish, state: AgentState, folder: Path, now: datetime) -> list[str]:
+    """What the state tells and the notes don't yet is noted (requirement C3). Returns what was written."""
+    path = folder / wish.notes_file
+    entries = Notebook(str(path), read_notes(path)).untold(entries_of(known(state, same=True)))
+    return [str(path)] if append_notes(path, entries, now, mode_of=_mode_of(wish)) else []
 
 
 def _mode_of(wish: Wish) -> str | None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from ctxctl.errors import InputError, NothingFoundError, RefusedError
 from ctxctl.model.state import AgentState
 from ctxctl.state import record
-from ctxctl.state.files import locked, replace_whole
+from ctxctl.state.files import drafted_whole, locked, replace_whole
 from ctxctl.state.progress import TITLE, render
 
 
@@ -27,10 +27,17 @@ class Update:
 
     def save(self, state: AgentState, *, mode_of: str | None = None) -> None:
         """Write the state and the progress file. New files are no wider than `mode_of`. Raises InputError when one
-        can't be written: the state, which comes first, is then as it was or whole."""
-        replace_whole(self.store.path, record.dumps(state), mode_of=mode_of)
+        can't be written."""
+        pieces = {
+            self.store.path: record.dumps(state),
+            self.store.progress: render(state).encode("utf-8", "replace"),
+        }
+        # both are written before one takes its place: a full disk or a folder in the way leaves both as they were
+        with ExitStack() as stack:
+            drafts = [stack.enter_context(drafted_whole(path, data, mode_of=mode_of)) for path, data in pieces.items()]
+            for put in drafts:
+                put()
         self.state = state
-        replace_whole(self.store.progress, render(state).encode("utf-8", "replace"), mode_of=mode_of)
 
     def set_aside(self) -> Path | None:
         """Keep the state of an earlier task beside the new one, under the name of its last window."""
@@ -86,9 +93,10 @@ class StateStore:
         found = state.state_version if state is not None else 0
         if version is not None and version != found:
             raise RefusedError(
-                f"the state has version {found}, not {version}: somebody else wrote it since",
+                f"the state has version {found}, not {version}"
+                + (": somebody else wrote it since" if found > version else ""),
                 path=str(self.path),
-                hint=f"look at what changed, then --if-version {found}",
+                hint=f"look at what it holds, then --if-version {found}",
             )
 
     def _own_progress(self) -> None:

@@ -6,6 +6,7 @@ agent says something new, and what a list no longer shows is kept unless its age
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Sequence
 from dataclasses import replace
 
@@ -13,9 +14,10 @@ from ctxctl.errors import UsageError
 from ctxctl.facts.plan import Plan
 from ctxctl.facts.todos import folded
 from ctxctl.model.state import AgentState, Subtask
-from ctxctl.model.summary import Progress
+from ctxctl.model.summary import Progress, Todo
 from ctxctl.registry import closest
 
+_BY_ID = re.compile(r"(?P<front>s\d+):? (?P<behind>.+)|(?P<before>.+) \((?P<end>s\d+)\)")
 NOW = "now"
 """Id of the subtask that stands for what the user asked last, where no list says what is in work."""
 
@@ -27,14 +29,14 @@ def merged(
     window: int,
     next_id: int,
     same: bool,
-    rewound: bool = False,
+    began: int | None = None,
     closed: Container[str] = (),
 ) -> tuple[list[Subtask], int]:
     """All subtasks in their order, and the next free id.
 
-    same: the plan goes on in the transcript that the known ones came from last, so that task ids mean the same.
-    rewound: the user went back in it: what it told in this window and no longer tells did not happen. closed: folded
-    texts that were dropped by hand.
+    same: the plan goes on in the transcript that the known ones came from last, so that task ids mean the same. began:
+    the window in which the transcript began, where the user went back in it: what it told and no longer tells did not
+    happen. closed: folded texts that were dropped by hand.
     """
     known = [s for s in before if s.id != NOW]
     if not same:
@@ -49,6 +51,8 @@ def merged(
     for planned in plan.items:
         todo, seen = planned.todo, max(1, window - planned.age)
         at = by_task.get((todo.agent, todo.id)) if todo.id is not None else None
+        if at is None and (at := _named(known, todo)) is not None:
+            todo = replace(todo, text=known[at].text)
         if at is None:
             free = [n for n in by_text.get((todo.agent, folded(todo.text)), ()) if n not in told]
             # a list may have a text twice: each stays the one that it was
@@ -62,7 +66,7 @@ def merged(
             continue
         told[at] = _told(known[at], todo.text, todo.status, todo.id, seen)
         order.append(at)
-    rest = [at for at, s in enumerate(known) if at not in told and _stays(s, plan, window, rewound)]
+    rest = [at for at, s in enumerate(known) if at not in told and _stays(s, plan, began)]
     # what is finished comes in the order in which it was finished, the rest as the newest list has it
     done = [
         at
@@ -75,6 +79,19 @@ def merged(
     return found, next_id
 
 
+def _named(known: Sequence[Subtask], todo: Todo) -> int | None:
+    """The subtask that an item names by the id which a resume prompt or the progress file shows: `s3: TEXT`,
+    `TEXT (s3)`."""
+    match = _BY_ID.fullmatch(folded(todo.text))
+    if match is None:
+        return None
+    id_, text = match["front"] or match["end"], match["behind"] or match["before"]
+    for at, subtask in enumerate(known):
+        if subtask.id == id_ and folded(subtask.text) == text:
+            return at
+    return None
+
+
 def _told(known: Subtask, text: str, status: Progress, task: str | None, window: int) -> Subtask:
     """A known subtask as its agent tells it now."""
     seen = max(known.window, window)
@@ -84,10 +101,10 @@ def _told(known: Subtask, text: str, status: Progress, task: str | None, window:
     return replace(known, text=text, status=status, task=task or known.task, window=seen, evidence=evidence, over=None)
 
 
-def _stays(subtask: Subtask, plan: Plan, window: int, rewound: bool) -> bool:
+def _stays(subtask: Subtask, plan: Plan, began: int | None) -> bool:
     if subtask.by != "transcript" or subtask.over is not None:
         return True
-    if rewound and subtask.window >= window:
+    if began is not None and subtask.window >= began:
         return False
     return subtask.status == "done" or (subtask.agent, folded(subtask.text)) not in plan.cancelled
 

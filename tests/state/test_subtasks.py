@@ -68,9 +68,9 @@ def test_what_was_added_by_hand_outlives_the_agents_lists() -> None:
 
 def test_a_rewind_takes_back_what_this_window_told() -> None:
     known = (Subtask("s1", "a", "done", window=1), Subtask("s2", "b", "done", window=2))
-    found, _ = merged(known, plan(("b", "planned")), window=2, next_id=3, same=True, rewound=True)
+    found, _ = merged(known, plan(("b", "planned")), window=2, next_id=3, same=True, began=2)
     assert told(found) == [("s1", "a", "done"), ("s2", "b", "planned")]
-    found, _ = merged(known, plan(), window=2, next_id=3, same=True, rewound=True)
+    found, _ = merged(known, plan(), window=2, next_id=3, same=True, began=2)
     assert told(found) == [("s1", "a", "done")]
 
 

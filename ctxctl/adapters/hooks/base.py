@@ -98,7 +98,8 @@ class HookAgent:
     """The hook protocol of an agent.
 
     title: its name for people. folder: its folder in a project and in the home folder; home_variable: the environment
-    variable that names the latter instead. files: name of the settings file by scope, the narrowest scope first.
+    variable that names the latter instead. project_variable: the one that names the project to its hooks, empty where
+    there is none. files: name of the settings file by scope, the narrowest scope first.
     events: what ctxctl answers; defaults: those that are installed unless others are named. context_limit: the longest
     text that a hook can bring into the window whole; measured: its length in the limit's own unit. notes: what a user
     must know after an installation. switched_off: what keeps all hooks from running, given the agent's home folder and
@@ -109,6 +110,7 @@ class HookAgent:
     title: str
     folder: str
     home_variable: str
+    project_variable: str
     files: Mapping[Scope, str]
     events: Mapping[str, EventSpec]
     defaults: tuple[str, ...]
@@ -141,6 +143,7 @@ ANY = HookAgent(
     title="an agent",
     folder="",
     home_variable="",
+    project_variable="",
     files={"project": ""},
     events={
         "SessionStart": EventSpec("resume", None, 10, 8.0),

@@ -67,6 +67,7 @@ def save(path: str, setup: Setup, now: datetime, why: str) -> tuple[AgentState, 
         notes_file=setup.notes_file,
         ledger_file=setup.ledger_file,
         trigger=f"hook {why}",
+        notes=why == "PreCompact",  # before any compaction for what is not noted yet (requirement C3)
     )
     saved = checkpoint(wish, setup.folder, setup.options, now)
     state = saved.state

@@ -9,7 +9,7 @@ import typer
 
 from ctxctl.cli import options as opt
 from ctxctl.cli.io import Progress, Streams
-from ctxctl.errors import ExitCode, UsageError
+from ctxctl.errors import ExitCode
 
 HAND = "By hand"
 
@@ -19,7 +19,7 @@ def checkpoint(
         str | None,
         typer.Argument(
             metavar="PATH",
-            help="A transcript, - for stdin. Without one the state is changed by hand, or only checked.",
+            help="A transcript, - for stdin. Without one and without changes by hand, the one of the state once more.",
             show_default=False,
         ),
     ] = None,
@@ -75,6 +75,9 @@ def checkpoint(
         ),
     ] = None,
     from_notes: Annotated[bool, typer.Option("--from-notes", help="Take in what the notes file says.")] = False,
+    notes: Annotated[
+        bool, typer.Option("--notes/--no-notes", help="Write down what is not noted yet in agent_notes.md.")
+    ] = False,
     new: Annotated[
         bool, typer.Option("--new", help="Another task begins; the state of the one before is kept beside it.")
     ] = False,
@@ -122,11 +125,13 @@ def checkpoint(
       ctxctl checkpoint --set 'goal=Move the API to v2' --add-todo 'Update the clients'
       ctxctl checkpoint --done s3 --if-version 7
       ctxctl checkpoint SESSION.jsonl --require-clean
+      ctxctl checkpoint
     """
     from datetime import UTC, datetime
 
-    from ctxctl.cli.stating import show, unclean_of
+    from ctxctl.cli.stating import show, transcript_of, unclean_of
     from ctxctl.settings.load import load
+    from ctxctl.state import record
     from ctxctl.state.by_hand import ByHand, pair_of, service_of
     from ctxctl.state.saving import Wish, preview
     from ctxctl.state.saving import checkpoint as save
@@ -146,20 +151,21 @@ def checkpoint(
         from ctxctl.formats import FORMATS
 
         FORMATS.get(from_)
-    changes = path is not None or bool(by_hand) or from_notes or new
-    if not changes and not require_clean:
-        raise UsageError(
-            "nothing to save: no transcript and no change by hand",
-            hint="ctxctl checkpoint SESSION.jsonl, or --add-todo TEXT, or --require-clean to check alone",
-        )
     settings = load(config).settings
     folder = state_dir or Path()
+    changes = path is not None or bool(by_hand) or from_notes or notes or new
+    if not changes:
+        known = record.load(folder / settings.cross_window.state_file)
+        if not require_clean:
+            path, changes = transcript_of(known), True
+            streams.note(f"note: {path}, the transcript that the state came from")
     wish = Wish(
         path,
         by_hand,
         from_,
         if_version=if_version,
         from_notes=from_notes,
+        notes=notes,
         notes_file=settings.compaction.notes_file,
         ledger_file=settings.contract.ledger_file,
         force=force,
@@ -174,4 +180,6 @@ def checkpoint(
         streams.note(text if text.startswith("warning: ") else f"note: {text}")
     unclean = unclean_of(saved, folder, settings) if require_clean else None
     show(saved, unclean, streams, as_json, settings)
+    if unclean is not None and not unclean:
+        streams.note("clean: nothing is left undone")
     return ExitCode.FINDING if unclean else ExitCode.OK

@@ -42,6 +42,7 @@ AGENT = HookAgent(
     title="Claude Code",
     folder=".claude",
     home_variable="CLAUDE_CONFIG_DIR",
+    project_variable="CLAUDE_PROJECT_DIR",
     files={"local": "settings.local.json", "project": "settings.json", "user": "settings.json"},
     events={
         "SessionStart": EventSpec("resume", "startup|resume|clear|compact", 10, 8.0),

@@ -44,6 +44,7 @@ AGENT = HookAgent(
     title="Codex",
     folder=".codex",
     home_variable="CODEX_HOME",
+    project_variable="",
     files={"project": "hooks.json", "user": "hooks.json"},
     events={
         "SessionStart": EventSpec("resume", "startup|resume|clear|compact", 10, 8.0),
