@@ -13,6 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import windows
 from measure import Run, alternate, run_once
 from sessions import make, make_turns
 
@@ -107,6 +108,17 @@ def compacted(large: Path, folder: Path, runs: int) -> bool:
     return ok & row("compact, 200 MB: peak memory", f"{one.peak:.0f} MiB", "300 MiB", one.peak <= 300)
 
 
+def resumed(large: Path, folder: Path, runs: int) -> bool:
+    """A session of 200 MB whose state lies 20 MB behind: what a hook takes, and what does not depend on the session."""
+    found = alternate(windows.prepare(CTXCTL, large, folder), runs)
+    a, b = found["PreCompact"], found["SessionStart"]
+    ok = row("hook before a compaction, grown by 20 MB behind 180 MB: wall", f"{a.wall:.2f} s", "1 s", a.wall <= 1)
+    ok &= row("hook at the start of a session, the same: wall", f"{b.wall:.2f} s", "1 s", b.wall <= 1)
+    ok &= row("the same: peak memory", f"{max(a.peak, b.peak):.0f} MiB", None)
+    ok &= row("checkpoint, the same: wall", f"{found['checkpoint'].wall:.2f} s", None)
+    return ok & row("resume, the same (the session is not read): wall", f"{found['resume'].wall:.2f} s", None)
+
+
 def start_up(runs: int) -> bool:
     """How long until the first letter."""
     commands = {"--version": 0.12, "--help": 0.3, "analyze --help": 0.3, "list --help": 0.3, "config --help": 0.3}
@@ -179,6 +191,7 @@ def main() -> int:
         ok &= reported(files["large"], given.runs)
         ok &= replayed(given.small, Path(folder), given.runs)
         ok &= compacted(files["large"], Path(folder), given.runs)
+        ok &= resumed(files["large"], Path(folder), given.runs)
         ok &= bulk(files["small"])
         ok &= models()
         ok &= start_up(given.runs)

@@ -20,7 +20,7 @@ from ctxctl.cli.compacted import retyped, tell_damage
 from ctxctl.cli.inputs import Inputs, is_same, resolve
 from ctxctl.cli.io import Progress, Streams
 from ctxctl.cli.placing import drafted, put, writers_of
-from ctxctl.errors import ExitCode, InputError, UsageError
+from ctxctl.errors import ExitCode, InputError, TargetError, UsageError
 from ctxctl.settings.sizes import size as size_of
 
 if TYPE_CHECKING:
@@ -198,8 +198,8 @@ class _Run:
         from ctxctl.formats.store import LineStore
 
         self._refuse_live(path)
-        with LineStore(path) as store:
-            return self._compact(path, store)
+        with LineStore(path) as store, companions.Refusals(self.asked, self.settings, path) as refusals:
+            return refusals.of(self._compact(path, store, refusals))
 
     def _refuse_live(self, path: str) -> None:
         if self.asked.force or self.asked.dry_run or path == "-":
@@ -220,7 +220,7 @@ class _Run:
             if now != before.st_size:
                 raise InputError("it is growing: its agent is still running", path=path, hint=hint)
 
-    def _compact(self, path: str, store: Any) -> Compaction:
+    def _compact(self, path: str, store: Any, refusals: companions.Refusals) -> Compaction:
         from ctxctl.compaction.clean import Cleaner
         from ctxctl.eviction.pins import pins_of
         from ctxctl.facts.session import SessionFacts
@@ -255,6 +255,7 @@ class _Run:
             keep_turns=asked.keep_turns,
         )
         place = self._place(path, live, packed=store.packed)
+        refusals.about(live, goal)
         companions.check_trail(asked, settings)
         self.noted = companions.notes_before(asked, settings)
         cleaner = Cleaner(asked.redact)
@@ -295,7 +296,7 @@ class _Run:
             result = Compaction(path, done, goal, dict(cleaner.counts), helper, settings, self._rates(live))
             if not done.compacted.met:
                 return result.measured()
-        raise InputError("the written transcript stays above the target", path=path, hint="please report this")
+        raise TargetError("the written transcript stays above the target", path=path, hint="please report this")
 
     def _size(self, live: LiveWindow) -> int:
         from ctxctl.model.limits import DEFAULT_WINDOW

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ctxctl.cli.io import Streams, say
-from ctxctl.errors import CtxctlError, InputError
+from ctxctl.errors import CtxctlError, ExitCode, InputError
 from ctxctl.reports.plot import plural
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from ctxctl.cli.compacting import Asked
     from ctxctl.manager.result import Compaction
+    from ctxctl.manager.session import Goal
+    from ctxctl.state.audit import Event
     from ctxctl.state.noted import Notebook
+    from ctxctl.trace.live import LiveWindow
 
 
 def companion(asked: Asked, name: str) -> Path:
@@ -51,6 +54,47 @@ def record(asked: Asked, settings: Any, result: Compaction, now: datetime, diges
         say(f"warning: {result.path}: this compaction is not in the audit trail: {error}")
         return []
     return [str(at)]
+
+
+class Refusals:
+    """What is recorded of one file that can't be compacted: used as a context manager around the work on it."""
+
+    def __init__(self, asked: Asked, settings: Any, path: str) -> None:
+        self._asked, self._settings, self._path = asked, settings, path
+        self._about: tuple[LiveWindow, Goal] | None = None
+
+    def about(self, live: LiveWindow, goal: Goal) -> None:
+        """What is to be compacted, and how small."""
+        self._about = live, goal
+
+    def of(self, result: Compaction) -> Compaction:
+        """A result, with the trail among the files written where it was a refusal."""
+        from ctxctl.manager.audited import refusal_event
+
+        event = refusal_event(result, in_place=self._asked.in_place)
+        return result if event is None else replace(result, written=(*result.written, *self._record(event)))
+
+    def __enter__(self) -> Refusals:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, CtxctlError) and error.exit_code is ExitCode.TARGET and self._about is not None:
+            from ctxctl.manager.audited import failed_event
+
+            self._record(failed_event(self._path, *self._about, error, in_place=self._asked.in_place))
+
+    def _record(self, event: Event) -> list[str]:
+        if not self._asked.audit or self._asked.dry_run:
+            return []
+        from ctxctl.state.audit import append
+
+        at = companion(self._asked, self._settings.cross_window.audit_file)
+        try:
+            append(at, [event], now=datetime.now(UTC), mode_of=None if self._path == "-" else self._path)
+        except InputError as error:
+            say(f"warning: {self._path}: this refusal is not in the audit trail: {error}")
+            return []
+        return [str(at)]
 
 
 def checkpoint_before(asked: Asked, settings: Any, result: Compaction, now: datetime, streams: Streams) -> list[str]:

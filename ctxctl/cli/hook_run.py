@@ -140,7 +140,8 @@ class _Watchdog:
 
 def _answer(arguments: Sequence[str], told: _Told, watchdog: _Watchdog) -> bytes:
     from ctxctl.adapters.hooks.base import parse
-    from ctxctl.adapters.hooks.run import respond, state_folder
+    from ctxctl.adapters.hooks.project import state_folder, where
+    from ctxctl.adapters.hooks.run import respond
     from ctxctl.adapters.hooks.saving import Setup
 
     given = _given(arguments)
@@ -155,9 +156,10 @@ def _answer(arguments: Sequence[str], told: _Told, watchdog: _Watchdog) -> bytes
     spec = agent.events.get(event.name)
     if given.deadline is None and spec is not None:
         watchdog.set(spec.deadline)
-    settings = _settings(given, event, told)
+    here = where(event, agent, os.environ)
+    settings = _settings(given, None if here is None else here.start, told)
     options = settings.cross_window
-    folder = state_folder(event, given.state_dir, options.state_file, os.environ)
+    folder = state_folder(event, agent, given.state_dir, options.state_file, os.environ)
     told.who += f" in {folder}"
     setup = Setup(folder, options, settings.compaction.notes_file, settings.contract.ledger_file, given.clean)
     answer = respond(event, agent, setup, datetime.now().astimezone())
@@ -210,14 +212,15 @@ def _agent(name: str | None, told: _Told) -> HookAgent:
         return ANY
 
 
-def _settings(given: Given, event: HookEvent, told: _Told) -> Settings:
-    """The settings in force in the agent's working folder; the defaults where they are refused."""
+def _settings(given: Given, folder: Path | None, told: _Told) -> Settings:
+    """The settings in force in the agent's working folder, or in its project where it went out of that; the defaults
+    where they are refused."""
     from ctxctl.errors import CtxctlError
     from ctxctl.settings.load import load_settings
     from ctxctl.settings.schema import Settings
 
     try:
-        return load_settings(given.config, folder=Path(event.cwd) if event.cwd else None)
+        return load_settings(given.config, folder=folder)
     except (CtxctlError, OSError) as error:
         told.wrong(f"settings: {error}; the defaults are used")
         return Settings()

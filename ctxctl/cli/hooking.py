@@ -53,6 +53,7 @@ def settle(
         "changed": False,
         "backup": None,
         "written": [],
+        "removed": [],
         "diff": rules.diff(change),
     }
     if not as_json and change.changes:
@@ -65,15 +66,47 @@ def settle(
         if not yes:
             _ask(change)
         backup = _write(change)
-        result |= {"changed": True, "backup": backup, "written": [str(change.path)] if change.after is not None else []}
+        removed = _drop_copies(change)
+        written = [str(change.path)] if change.after is not None else []
+        result |= {"changed": True, "backup": backup, "written": written, "removed": removed}
         streams.note(f"removed {change.path}" if change.after is None else f"wrote {change.path}")
+        for copy in removed:
+            streams.note(f"removed {copy}: the settings file holds just that again")
         for line in (*((f"what was there is in {backup}",) if backup else ()), *notes):
             streams.note(line)
+    for line in _left_alone(change):
+        streams.note(line)
     if as_json:
         from ctxctl.reports.json import dumps, envelope
 
         streams.payload(dumps(envelope("hook", {"yes": yes, "dry_run": dry_run}, result)))
     return ExitCode.OK
+
+
+def _left_alone(change: Change) -> list[str]:
+    """Hooks that call ctxctl and are not touched."""
+    try:
+        found = rules.others(change.before, change.path)
+    except CtxctlError:
+        return []
+    return [
+        f"left alone: {change.path}: {one.event} runs {one.command!r}, which is not the call of ctxctl alone; "
+        "take it out by hand if ctxctl should not run there"
+        for one in found
+    ]
+
+
+def _drop_copies(change: Change) -> list[str]:
+    """Copies that are of no use once the file holds the same again: they may hold credentials, and git ignores the
+    settings file alone. What can't be removed stays."""
+    removed = []
+    for copy in rules.spent_backups(change):
+        try:
+            copy.unlink()
+        except OSError:
+            continue
+        removed.append(str(copy))
+    return removed
 
 
 def _ask(change: Change) -> None:
@@ -124,19 +157,20 @@ def status_of_all() -> dict[str, Any]:
         root = places.project_root(agent, Path.cwd())
         for scope in agent.files:
             path = places.settings_path(agent, scope, root, os.environ)
-            error, found = None, []
+            error, found, others = None, [], []
             try:
-                found = rules.installed(rules.read(path), path)
+                text = rules.read(path)
+                found, others = rules.installed(text, path), rules.others(text, path)
             except CtxctlError as problem:
                 error = str(problem)
-            hooks = [{"event": one.event, "command": one.command} for one in found]
             files.append(
                 {
                     "agent": name,
                     "scope": scope,
                     "path": str(path),
                     "exists": path.exists(),
-                    "hooks": hooks,
+                    "hooks": [{"event": one.event, "command": one.command} for one in found],
+                    "others": [{"event": one.event, "command": one.command} for one in others],
                     "error": error,
                 }
             )

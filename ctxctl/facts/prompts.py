@@ -50,6 +50,12 @@ _CLIENT = frozenset(
     )
 )
 """Slash commands that reach no model."""
+_GO_ON = re.compile(
+    r"(?:ok(?:ay)?[,. ]+|yes[,. ]+|please )*"
+    r"(?:continue|go on|go ahead|carry on|keep going|proceed|resume|next|pick up)\b"
+    r"|(?:yes|ok(?:ay)?|sure)[.! ]*$|继续|weiter\b|continuez?\b",
+    re.IGNORECASE,
+)
 _NOT_SAID = ("<command-", "[Request interrupted", "<local-command", "<bash-input")
 
 
@@ -119,6 +125,11 @@ def request(text: str) -> str:
 def is_correction(text: str) -> bool:
     """Whether a prompt takes back what was done before."""
     return _CORRECTION.match(text.lstrip()) is not None
+
+
+def is_go_on(text: str) -> bool:
+    """Whether a prompt says no more than that the work goes on."""
+    return len(text) <= LONGEST and _GO_ON.match(text.strip()) is not None
 
 
 def criteria(goal: str) -> tuple[str, ...]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from ctxctl.facts import commits, files, foreign, prompts, resumed, shrunk, tests
 from ctxctl.facts.calls import CallLog
@@ -26,9 +26,11 @@ SAME = 60
 
 
 class SessionFacts:
-    """Collects the facts of a session. Feed it every block of the main thread in order."""
+    """Collects the facts of a session. Feed it every block of the main thread in order. alone: the session has nothing to
+    do with the task of a resume prompt that stands in it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, alone: bool = False) -> None:
+        self._alone = alone
         self._prompts = prompts.Prompts()
         self._constraints = ConstraintFinder()
         self._todos = TodoLog()
@@ -40,6 +42,7 @@ class SessionFacts:
         self._calls = CallLog(self._todos, self._files, self._commits, self._tests, self._errors, self._prose)
         self._earlier: list[tuple[int, int, SessionSummary]] = []
         self._resumed: set[int] = set()
+        self._typed: set[int] = set()
         self._turns: list[tuple[int, int]] = []
         self._turn = -1
         self._short: list[tuple[int, str]] = []
@@ -78,10 +81,13 @@ class SessionFacts:
 
     def _resume(self, block: Block, prompt: str, number: int) -> None:
         """Take a resume prompt: what an earlier window left, and what the user wrote behind it."""
-        found = resumed.parse(prompt)
-        self._resumed.add(number)
-        self._earlier.append((number, block.turn, found))
-        self._errors.carry(number, block.turn, found.errors)
+        if not self._alone:
+            found = resumed.parse(prompt)
+            self._resumed.add(number)
+            if block.kind == "user_message":
+                self._typed.add(number)
+            self._earlier.append((number, block.turn, found))
+            self._errors.carry(number, block.turn, found.errors)
         said = behind_resume(block.text) if block.kind == "user_message" else ""
         if said:
             block = replace(block, text=said)
@@ -101,6 +107,7 @@ class SessionFacts:
 
     def summary(self, gone: Container[int] = frozenset()) -> SessionSummary:
         """The typed summary of what was seen. gone: numbers of blocks that don't count, of a branch left behind."""
+        self._todos.since = self._turn - 1
         before, whole = self._before(gone)
         base = one_of(before, whole, self._resumed)
         own = self._own(gone, base, whole)
@@ -206,20 +213,43 @@ class SessionFacts:
         told = len(known) if self._seed.told is None else self._seed.told
         return self._commits.fold(gone, merge(SessionSummary(commits=known[:told]), base).commits, own=known[told:])
 
+    def first_prompt(self, gone: Container[int]) -> str:
+        """The first thing that the user typed, empty when there is nothing."""
+        prompted = self._prompts.live(gone)
+        return prompts.said(prompted[0].text) if prompted else ""
+
+    def planned(self, gone: Container[int]) -> set[str]:
+        """Folded texts of all items that the agents themselves put on a list."""
+        return self._todos.texts(gone)
+
+    def goes_on(self, gone: Container[int]) -> Literal["asked", "put in", ""]:
+        """Whether the session begins with a resume prompt: the user gave it, or a hook of the agent put it in and the
+        user only said to go on. `put in`: a hook did, and the user asked for something."""
+        first = min((n for n in self._resumed if n not in gone), default=None)
+        if first is None:
+            return ""
+        prompted = self._prompts.live(gone)
+        if first in self._typed or not prompted or prompts.is_go_on(prompted[0].text):
+            return "asked"
+        return "put in"
+
     def asked(self, gone: Container[int]) -> str:
         """The newest prompt after the goal as the user typed it, empty when there was none."""
         return self._prompts.newest(gone, told=self._seed.goal_known)
 
-    def plan(self, gone: Container[int], told: Sequence[Todo], *, told_now: bool) -> Plan:
+    def plan(
+        self, gone: Container[int], told: Sequence[Todo], *, told_now: bool, clean: Callable[[str], str] = str
+    ) -> Plan:
         """Everything that was ever planned, with what became of it. told: the lists before the first block; told_now:
-        in the same window in which that is."""
+        in the same window in which that is. clean: takes out of a text what `told` does not hold."""
+        self._todos.since = self._turn - 1
         since = [(n, found.todos) for n, _, found in self._earlier if n >= 0 and n not in gone]
         before = tuple(entry for entry in since if entry[0] not in self._resumed)
         # a resume prompt repeats what is told, in part: a list that leaves that out does not call it off
         known = {(todo.agent, folded(todo.text)) for todo in told}
         again = [todo for n, todos in since if n in self._resumed for todo in todos]
         told = (*told, *(todo for todo in again if (todo.agent, folded(todo.text)) not in known))
-        return self._todos.plan(gone, before, [n for n, _ in before], told=told, told_now=told_now)
+        return self._todos.plan(gone, before, [n for n, _ in before], told=told, told_now=told_now, clean=clean)
 
     def _left_out(
         self, base: SessionSummary, before: list[tuple[int, int, SessionSummary]], gone: Container[int]
@@ -248,7 +278,7 @@ class SessionFacts:
             decided.setdefault((fact.what, fact.why), fact)
         return SessionSummary(
             goal=goal,
-            success_criteria=seed.success_criteria if seed.goal else prompts.criteria(goal),
+            success_criteria=_once(seed.success_criteria, () if seed.goal else prompts.criteria(goal)),
             constraints=_distinct([*(Constraint(-1, text) for text in seed.constraints), *found]),
             requests=_once(seed.requests, self._prompts.requests(gone, told=known or (not whole and bool(base.goal)))),
             decisions=tuple(decided.values()),

@@ -49,6 +49,7 @@ class _Event:
     items: tuple[Todo, ...] = ()
     id: str | None = None
     valid: bool = True
+    sure: bool = True
 
 
 def dumped(event: _Event, waits: bool) -> dict[str, Any]:
@@ -84,6 +85,8 @@ class TodoLog:
         self._base: tuple[Todo, ...] = ()
         self._tools: set[str] = set()
         self._told: set[tuple[str, str]] = set()
+        self.since = 1 << 62
+        """Turn from which on a call without a result may still get one."""
 
     def call(self, block: Block, number: int) -> None:
         """Take a call of a todo tool. A list is read only when it turns out to be the newest one."""
@@ -151,6 +154,15 @@ class TodoLog:
             "base": [[item.text, item.status, item.agent, item.id] for item in base],
         }
 
+    def texts(self, gone: Container[int]) -> set[str]:
+        """Folded texts of all items that the agents themselves put on a list."""
+        found: set[str] = set()
+        for event in self._live(gone, ()):
+            lists: dict[str, list[Todo]] = {}
+            _carry_out(lists, event)
+            found.update(folded(todo.text) for todos in lists.values() for todo in todos)
+        return found
+
     def listed(self, gone: Container[int], since: int) -> bool:
         """Whether a whole list of the main thread was written behind a block: what was told before is no more."""
         return any(
@@ -167,7 +179,7 @@ class TodoLog:
         self, events: list[_Event], gone: Container[int], before: tuple[tuple[int, tuple[Todo, ...]], ...]
     ) -> tuple[Todo, ...]:
         live = self._live(gone, before, events)
-        newest = {event.agent: event.number for event in live if event.op == "list"}
+        newest = {event.agent: event.number for event in live if event.op == "list" and event.sure}
         tools = {event.agent for event in live if event.op != "checklist"} - self._tools
         lists: dict[str, list[Todo]] = {}
         for item in self._base:
@@ -192,9 +204,11 @@ class TodoLog:
         *,
         told: Sequence[Todo] = (),
         told_now: bool = False,
+        clean: Callable[[str], str] = str,
     ) -> Plan:
         """Everything that was ever on a list, with what became of it. before: lists of earlier summaries, with numbers
-        of blocks; cuts: blocks where a window ended; told: the lists before the first block."""
+        of blocks; cuts: blocks where a window ended; told: the lists before the first block; clean: takes out of a text
+        what `told` does not hold."""
 
         def step(event: _Event) -> Callable[[dict[str, list[Todo]]], bool]:
             def apply(lists: dict[str, list[Todo]]) -> bool:
@@ -211,11 +225,21 @@ class TodoLog:
 
             return apply
 
+        if told_now and any(event.number < 0 for event in self._events):
+            told = self._base  # the lists as they stood before the events that are carried
         first = () if not told else ((-1, tuple(told)),)
         steps = [(event.number, step(event)) for event in self._live(gone, (*first, *before))]
         steps.extend((number, tell(items)) for number, items in before)
         steps.sort(key=lambda pair: pair[0])
-        return follow(steps, cuts, told, lambda todo: (todo.agent, folded(todo.text)), told_now=told_now)
+        plan = follow(steps, cuts, told, lambda todo: (todo.agent, folded(clean(todo.text))), told_now=told_now)
+        # what a call would have put on a list that failed after it was told
+        failed = [event for event in self._events if not event.valid and event.number < 0 and event.op != "update"]
+        lists: dict[str, list[Todo]] = {}
+        for event in failed:
+            _carry_out(lists, event)
+        kept = {(item.todo.agent, folded(clean(item.todo.text))) for item in plan.items}
+        never = {(todo.agent, folded(clean(todo.text))) for todos in lists.values() for todo in todos} - kept
+        return replace(plan, cancelled=plan.cancelled | never)
 
     def _live(
         self,
@@ -225,7 +249,10 @@ class TodoLog:
     ) -> list[_Event]:
         """The events that count: a checklist only where the agent has no todo tool, and goes on with what was told."""
         events = self._events if events is None else events
+        waits = {id(e) for e in self._open.values() if e.block is not None and e.block.turn >= self.since}
         live = [event for event in events if event.valid and event.number not in gone]
+        for event in live:
+            event.sure = id(event) not in waits
         tools = {event.agent for event in live if event.op != "checklist"} | self._tools
         live = [event for event in live if event.op != "checklist" or event.agent not in tools]
         told = {(item.agent, folded(item.text)) for _, items in before for item in items} | self._told
@@ -241,6 +268,22 @@ class TodoLog:
 
 
 def _apply(lists: dict[str, list[Todo]], event: _Event) -> None:
+    """Do to the lists what an event says. One whose result may still come tells what its agent is at, and finishes
+    nothing."""
+    before = [todo for todo in lists.get(event.agent, ()) if todo.status == "done"] if not event.sure else []
+    _carry_out(lists, event)
+    if not event.sure:
+        done = {folded(todo.text) for todo in before} | {todo.id for todo in before if todo.id is not None}
+        known = lists[event.agent]
+        known[:] = [
+            replace(todo, status="doing")
+            if todo.status == "done" and folded(todo.text) not in done and todo.id not in done
+            else todo
+            for todo in known
+        ]
+
+
+def _carry_out(lists: dict[str, list[Todo]], event: _Event) -> None:
     known = lists.setdefault(event.agent, [])
     given = (arguments(event.block) or {}) if event.block is not None else {}
     if event.op == "list":

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ctxctl.errors import InputError
+from ctxctl.errors import CtxctlError, InputError
 from ctxctl.model.decision import Decision
 from ctxctl.model.edits import Drop
 from ctxctl.model.window import Window
@@ -15,6 +15,8 @@ from ctxctl.state.audit import AuditTrail, Event
 
 if TYPE_CHECKING:
     from ctxctl.manager.result import Compaction
+    from ctxctl.manager.session import Goal
+    from ctxctl.trace.live import LiveWindow
 
 NAMED = 100
 """Units that a record names; all are counted."""
@@ -96,6 +98,32 @@ def compaction_events(result: Compaction, *, in_place: bool, digest: str | None 
     return events
 
 
+def refusal_event(result: Compaction, *, in_place: bool) -> Event | None:
+    """A session that was not compacted although it is above its target: nothing more could leave, or what came out
+    breaks the contract. None for one that was."""
+    done = result.done.compacted
+    if not result.met:
+        said = _refused("target", result.goal.tokens, done.floor, done.causes)
+    elif result.broken:
+        names = [f"{o.kind} {o.name}" for o in result.contract if not o.ok and o.required]
+        said = {**_refused("contract", result.goal.tokens, None, ()), "broken": names[:NAMED]}
+    else:
+        return None
+    about = {"in_place": in_place, "after_tokens": result.after, **said}
+    return _not_compacted(result.path, result.done.live, result.goal, about)
+
+
+def failed_event(path: str, live: LiveWindow, goal: Goal, error: CtxctlError, *, in_place: bool) -> Event:
+    """A session that could not be compacted at all, for an error that says so."""
+    about = {"in_place": in_place, **_refused(error.code, goal.tokens, None, ()), "why": error.message}
+    return _not_compacted(path, live, goal, about)
+
+
+def _not_compacted(path: str, live: LiveWindow, goal: Goal, about: Mapping[str, Any]) -> Event:
+    before = {"source": _whole(path), "format": live.transcript.format, "before_tokens": live.window.tokens}
+    return Event("budget_refusal", {**before, "window": goal.size, **about}, live.window.turn - 1, live.transcript.id)
+
+
 def _whole(path: str | None) -> str | None:
     """A path that says the same wherever it is read; `-` is a stream."""
     return path if path in (None, "-") else os.path.abspath(path)
@@ -110,7 +138,7 @@ def _left(drops: Sequence[Drop], window: Window) -> dict[str, Any]:
     }
 
 
-def _refused(by: str, target: int, floor: int, causes: Sequence[tuple[str, int]]) -> dict[str, Any]:
+def _refused(by: str, target: int, floor: int | None, causes: Sequence[tuple[str, int]]) -> dict[str, Any]:
     return {
         "by": by,
         "target_tokens": target,

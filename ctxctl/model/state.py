@@ -23,7 +23,7 @@ class Subtask:
     taken for doing, nor doing for done. task: the id that its agent's own todo tool gave it. window: the one in which
     its status was last seen to change. evidence: what shows the status, in words (a commit, a call that was
     interrupted). over: of a status set by hand, the one that the transcript gave then; as long as it gives that, the
-    hand holds."""
+    hand holds. extra: keys of the file that ctxctl does not know, kept as they are."""
 
     id: str
     text: str
@@ -34,6 +34,7 @@ class Subtask:
     window: int = 1
     evidence: str = ""
     over: Progress | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,8 @@ class FileState:
 @dataclass(frozen=True, slots=True)
 class Environment:
     """Where the task runs. git_head: full hash of the commit; git_branch: None when detached; dirty: paths that differ
-    from the head or that git does not know, relative to the work tree. All None or empty outside of git."""
+    from the head or that git does not know, relative to the work tree. All None or empty outside of git. extra: keys of
+    the file that ctxctl does not know, kept as they are."""
 
     cwd: str | None = None
     git_head: str | None = None
@@ -71,6 +73,7 @@ class Environment:
     dirty: tuple[str, ...] = ()
     files: tuple[FileState, ...] = ()
     services: tuple[Service, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +106,9 @@ class Position:
     offset, which tells a file that was rewritten. compactions: full ones of the main thread so far. skipped: bytes at
     the beginning that were never read, because there were too many at once. carry: what the facts need to go on, see
     `SessionFacts.carry`. leaves: ids of the newest records before the newest model call, by which a rewind behind it is
-    told. reading: what the reader needs to go on, see `ctxctl.trace.grown`. window: in which the
-    transcript began. seal: SHA-256 of all the others, which
-    tells a position that was changed by hand: such a one is not read on from.
+    told. reading: what the reader needs to go on, see `ctxctl.trace.grown`. window: in which the transcript began.
+    first: SHA-256 of its first prompt, which tells transcripts without ids apart. seal: SHA-256 of all the others,
+    which tells a position that was changed by hand: such a one is not read on from.
     """
 
     id: str | None = None
@@ -124,6 +127,7 @@ class Position:
     leaves: tuple[str, ...] = ()
     reading: Mapping[str, Any] = field(default_factory=dict)
     window: int = 1
+    first: str = ""
     seal: str = ""
 
 
@@ -138,8 +142,9 @@ class AgentState:
     newest one, whole up to a limit. tail: the newest turns. memory_index: titles of the notes. working_set: files in
     use, the newest first. set_by_hand: what of it no transcript changes (`goal`, `cwd`). closed_by_hand: texts of
     issues and subtasks that were closed or dropped by hand and don't come back. inherited: what was known when the
-    transcript began, and what a hand or notes said since: what it does not tell itself. extra: keys of the file that
-    ctxctl does not know, kept as they are.
+    transcript began, and what a hand or notes said since: what it does not tell itself. seen: transcripts of earlier
+    windows by path, and the newest time stamp of each that was taken. extra: keys of the file that ctxctl does not
+    know, kept as they are.
     """
 
     state_version: int = 0
@@ -172,6 +177,7 @@ class AgentState:
     set_by_hand: tuple[str, ...] = ()
     closed_by_hand: tuple[str, ...] = ()
     inherited: SessionSummary = field(default_factory=SessionSummary)
+    seen: Mapping[str, str] = field(default_factory=dict)
     next_id: int = 1
     schema: str = SCHEMA
     extra: Mapping[str, Any] = field(default_factory=dict)

@@ -32,12 +32,14 @@ def boot(
     options: StateOptions | None = None,
     others: Sequence[str] = OTHERS,
     run_commands: bool = False,
+    where: str = "",
 ) -> Boot:
     """Check a state and make its prompt. The transcript that it came from is not read.
 
     folder: where the state lies. count: tokens of a text, by default those of o200k_base. options: names of ctxctl's
     own files in the folder, and services that are declared; others: names of further files of its own. run_commands:
-    whether services that are commands may run them. Raises TargetError as `prompt` does, nothing else.
+    whether services that are commands may run them. where: the state's file, which the prompt names. Raises TargetError
+    as `prompt` does, nothing else.
     """
     verified = verify(state, folder, options, others=others, run_commands=run_commands)
     warnings = validate(state, verified)
@@ -48,6 +50,7 @@ def boot(
         checks=verified.checks,
         stale=verified.stale,
         warnings=warnings,
+        where=where,
     )
     return Boot(made, verified, warnings)
 

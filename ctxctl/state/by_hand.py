@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ctxctl.errors import UsageError
 from ctxctl.facts.prose import decision
@@ -30,7 +31,8 @@ CLOSED = 200
 @dataclass(frozen=True, slots=True)
 class ByHand:
     """sets: pairs of a key and a value. done, doing, planned, drop: subtasks by id or text. todos: planned ones to add.
-    close: open issues that are settled, by number (from 1) or text. services: what must run."""
+    close: open issues that are settled, by number (from 1), and what else no longer holds, by text. services: what
+    must run."""
 
     sets: tuple[tuple[str, str], ...] = ()
     done: tuple[str, ...] = ()
@@ -97,9 +99,6 @@ def changed(state: AgentState, by_hand: ByHand) -> AgentState:
         if key == "current":
             subtasks, next_id = added(subtasks, [sanitized(value, tool_output=False)], state.window_id, next_id)
             subtasks = marked(subtasks, sanitized(value, tool_output=False), "doing", state.window_id)
-            # the one that is named is the current one, whatever else is in work
-            at = position(subtasks, sanitized(value, tool_output=False))
-            subtasks = [subtasks[at], *subtasks[:at], *subtasks[at + 1 :]]
     closed = list(state.closed_by_hand)
     for name in by_hand.drop:
         closed.append(folded(subtasks.pop(position(subtasks, name)).text))
@@ -110,9 +109,8 @@ def changed(state: AgentState, by_hand: ByHand) -> AgentState:
     for key, value in by_hand.sets:
         state = _set(state, key, sanitized(value, tool_output=False))
     for name in by_hand.close:
-        gone = _issue(state.open_issues, name)
-        closed.append(folded(state.open_issues[gone]))
-        state = replace(state, open_issues=(*state.open_issues[:gone], *state.open_issues[gone + 1 :]))
+        state, text = _close(state, name)
+        closed.append(text)
     state = replace(state, closed_by_hand=tuple(dict.fromkeys(closed))[-CLOSED:])
     if by_hand.services:
         services = {service.name: service for service in (*state.environment.services, *by_hand.services)}
@@ -150,12 +148,24 @@ def _added(state: AgentState, facts: SessionSummary) -> AgentState:
     )
 
 
-def _issue(issues: tuple[str, ...], name: str) -> int:
-    if name.isascii() and name.isdigit() and 1 <= int(name) <= len(issues):
-        return int(name) - 1
-    found = [n for n, issue in enumerate(issues) if folded(issue).casefold() == folded(name).casefold()]
-    if len(found) != 1:
-        near = closest(name, list(issues))
-        known = f"open are 1 to {len(issues)}" if issues else "none is open"
-        raise UsageError(f"no open issue {name!r}", hint=f"did you mean {near!r}?" if near else known)
-    return found[0]
+def _close(state: AgentState, name: str) -> tuple[AgentState, str]:
+    """The state without an issue, constraint, criterion, learning or service, and the text of it. name: the text, a
+    service's name, or the number of an open issue."""
+    if name.isascii() and name.isdigit() and 1 <= int(name) <= len(state.open_issues):
+        name = state.open_issues[int(name) - 1]
+    wanted = folded(name).casefold()
+    for key in LISTS.values():
+        texts = getattr(state, key)
+        found = [text for text in texts if folded(text).casefold() == wanted]
+        if found:
+            kept: dict[str, Any] = {key: tuple(text for text in texts if text not in found)}
+            told: dict[str, Any] = {key: tuple(t for t in getattr(state.inherited, key) if t not in found)}
+            return replace(state, **kept, inherited=replace(state.inherited, **told)), folded(found[0])
+    services = [service for service in state.environment.services if service.name.casefold() != wanted]
+    if len(services) < len(state.environment.services):
+        return replace(state, environment=replace(state.environment, services=tuple(services))), folded(name)
+    known = [text for key in LISTS.values() for text in getattr(state, key)]
+    near = closest(name, known)
+    issues = len(state.open_issues)
+    hint = f"open issues are 1 to {issues}; all else by its text" if known else "nothing of the kind is open"
+    raise UsageError(f"nothing to close: {name!r}", hint=f"did you mean {near!r}?" if near else hint)

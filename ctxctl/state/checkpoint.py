@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from ctxctl.facts.files import digest
 from ctxctl.facts.prompts import request
 from ctxctl.facts.session import SessionFacts
 from ctxctl.facts.summary import merge
@@ -17,12 +18,15 @@ from ctxctl.model.summary import FileFact, SessionSummary
 from ctxctl.model.text import shortened
 from ctxctl.model.unit import ANSWER_KINDS
 from ctxctl.state.files import sanitized
-from ctxctl.state.subtasks import NOW, arranged, merged
+from ctxctl.state.subtasks import BY_HAND, NOW, arranged, merged
 from ctxctl.trace.grown import Grown
 
 T = TypeVar("T")
 
 MOST = {
+    "constraints": 100,
+    "success_criteria": 50,
+    "learnings": 200,
     "requests": 50,
     "tests": 50,
     "commits": 500,
@@ -60,6 +64,8 @@ def known(state: AgentState | None, *, same: bool) -> SessionSummary:
     )
 
 
+SEEN = 8
+"""Transcripts of earlier windows that a state remembers."""
 REQUEST = 4000
 """Characters of the newest request that a state keeps."""
 
@@ -81,13 +87,14 @@ def taken(
     told = replace(told, files=once_each(told.files, grown.transcript.cwd or before.environment.cwd))
     since = grown.position.compactions - (before.transcript.compactions if same else 0)
     window = max(1, before.window_id) + max(0, since) + int(not same and before.transcript.path != "")
+    asked = facts.first_prompt(grown.gone)
     began = before.transcript.window if same else window - max(0, since)
     rewound = grown.why == "rewound" and grown.whole
     # what only an earlier window had on its list is not called off by a list that leaves it out
     seen = {(s.agent, folded(s.text)): s.window for s in before.subtasks}
     now = same and all(seen.get((todo.agent, folded(todo.text))) == before.window_id for todo in base.todos)
-    plan = facts.plan(grown.gone, base.todos, told_now=now)
-    plan = replace(plan, items=tuple(replace(p, todo=replace(p.todo, text=sanitized(p.todo.text))) for p in plan.items))
+    plan = facts.plan(grown.gone, base.todos, told_now=now, clean=_said)
+    plan = replace(plan, items=tuple(replace(p, todo=replace(p.todo, text=_said(p.todo.text))) for p in plan.items))
     subtasks, next_id = merged(
         before.subtasks,
         plan,
@@ -107,7 +114,13 @@ def taken(
         newest_request=_asked(facts.asked(grown.gone), told.goal) or ("" if rewound else before.newest_request),
         compaction_summary="\n".join(told.earlier),
         tail=tail(before.tail if same and not grown.whole else (), _unseen(grown), limits, on=not grown.why),
-        transcript=replace(grown.position, carry=facts.carry(grown.gone), window=began),
+        transcript=replace(
+            grown.position,
+            carry=facts.carry(grown.gone),
+            window=began,
+            first=(before.transcript.first if same else "") or (digest(asked) if asked else ""),
+        ),
+        seen=before.seen if same else _seen(before, grown.position.path),
         next_id=next_id,
         environment=replace(before.environment, files=as_state(told.files)),
     )
@@ -128,15 +141,15 @@ def told_to(state: AgentState, told: SessionSummary) -> AgentState:
     return replace(
         state,
         task_goal=goal,
-        success_criteria=told.success_criteria,
-        constraints=told.constraints,
+        success_criteria=_standing(state, told.success_criteria)[-MOST["success_criteria"] :],
+        constraints=_standing(state, told.constraints)[-MOST["constraints"] :],
         requests=told.requests[-MOST["requests"] :],
         decisions=told.decisions[-MOST["decisions"] :],
         tests=told.tests[-MOST["tests"] :],
         commits=told.commits[-MOST["commits"] :],
         dead_ends=told.dead_ends[-MOST["dead_ends"] :],
         errors=told.errors,
-        learnings=told.learnings,
+        learnings=_standing(state, told.learnings)[-MOST["learnings"] :],
         artifacts=told.artifacts[-MOST["artifacts"] :],
     )
 
@@ -147,15 +160,16 @@ def noted(state: AgentState, notes: SessionSummary) -> AgentState:
     subtasks = list(state.subtasks)
     next_id = state.next_id
     for todo in notes.todos:
-        text = folded(sanitized(todo.text))
-        at = next((n for n, s in enumerate(subtasks) if folded(s.text) == text), None)
-        if at is None:
-            subtasks.append(Subtask(f"s{next_id}", text, todo.status, by="note", window=state.window_id))
+        text = folded(_said(todo.text))
+        at = next((n for n, s in enumerate(subtasks) if folded(s.text) == text and s.agent == todo.agent), None)
+        if at is None and text not in state.closed_by_hand:
+            subtasks.append(Subtask(f"s{next_id}", text, todo.status, todo.agent, "note", window=state.window_id))
             next_id += 1
-        elif todo.status == "done" and subtasks[at].status != "done":
+        elif at is not None and todo.status == "done" and subtasks[at].status != "done":
             was = subtasks[at]
-            over = was.status if was.by == "transcript" else None
-            subtasks[at] = replace(was, status="done", over=over, evidence="noted as done")
+            if was.evidence != BY_HAND:  # what a hand set after the note was written holds
+                over = was.status if was.by == "transcript" else None
+                subtasks[at] = replace(was, status="done", over=over, evidence="noted as done")
     state = replace(
         told_to(state, told),
         open_issues=_open(state, told),
@@ -249,6 +263,50 @@ def _ahead(steps: Sequence[str], subtasks: Sequence[Subtask]) -> tuple[str, ...]
     """The next steps that are not done: what was one may have been finished since."""
     done = {folded(s.text) for s in subtasks if s.status == "done"}
     return tuple(step for step in steps if folded(step) not in done)
+
+
+def _said(text: str) -> str:
+    """What a person or an agent said, without credentials."""
+    return sanitized(text, tool_output=False)
+
+
+def _standing(state: AgentState, texts: Sequence[str]) -> tuple[str, ...]:
+    """Those that were not closed by hand."""
+    return tuple(text for text in texts if folded(text) not in state.closed_by_hand)
+
+
+def _seen(before: AgentState, now: str) -> dict[str, str]:
+    """The transcripts of earlier windows, the newest ones. now: path of the one that was read."""
+    position = before.transcript
+    found = {path: when for path, when in before.seen.items() if path != position.path}
+    if position.path and position.newest:
+        found[position.path] = position.newest
+    found.pop(now, None)
+    return dict(list(found.items())[-SEEN:])
+
+
+def kept(before: AgentState, state: AgentState) -> AgentState:
+    """The state of a transcript that was read anew, with what the one before held and it does not tell: a hand may have
+    written that into the file."""
+
+    def both(name: str, key: Callable[[Any], object]) -> tuple[Any, ...]:
+        new = getattr(state, name)
+        known_ = {key(item) for item in new}
+        return (*(item for item in getattr(before, name) if key(item) not in known_), *new)[-MOST[name] :]
+
+    texts = ("success_criteria", "constraints", "requests", "learnings", "dead_ends", "artifacts")
+    changes: dict[str, Any] = {name: both(name, folded) for name in texts}
+    changes["decisions"] = both("decisions", lambda fact: folded(fact.what))
+    changes["tests"] = both("tests", lambda run: run.command)
+    changes["commits"] = both("commits", lambda commit: commit.id or folded(commit.message))
+    paths = {file.path for file in state.environment.files}
+    files = (*(file for file in before.environment.files if file.path not in paths), *state.environment.files)
+    return replace(
+        state,
+        **changes,
+        compaction_summary=state.compaction_summary or before.compaction_summary,
+        environment=replace(state.environment, files=files),
+    )
 
 
 def _open(state: AgentState, told: SessionSummary) -> tuple[str, ...]:

@@ -91,13 +91,6 @@ def verify(
     return Verified(checks, files.stale, files.missing, dirty, found, newer, base)
 
 
-def checks(
-    state: AgentState, folder: Path, options: StateOptions | None = None, *, run_commands: bool = False
-) -> tuple[Check, ...]:
-    """The checks alone; see `verify`."""
-    return verify(state, folder, options, run_commands=run_commands).checks
-
-
 def declared(known: Sequence[Service], options: StateOptions) -> tuple[Service, ...]:
     """The services of a state and of the settings, which replace known ones of their name."""
     given = [Service(item.name, item.port, item.command) for item in options.services]

@@ -70,6 +70,7 @@ def observe(
         dirty=foreign(dirty, found.top, folder, companions),
         files=tuple(files),
         services=tuple(services),
+        extra=known.extra,
     )
     return environment, _in_use(files, recent, base, working_set)
 

@@ -13,10 +13,12 @@ import msgspec
 import orjson
 
 from ctxctl.errors import InputError, NothingFoundError
-from ctxctl.model.state import SCHEMA, AgentState, Position, Subtask
+from ctxctl.model.state import SCHEMA, AgentState, Environment, Position, Subtask
 from ctxctl.model.text import clean
 
 _KEYS = frozenset(field.name for field in fields(AgentState)) - {"extra"}
+_OF_ENVIRONMENT = frozenset(field.name for field in fields(Environment)) - {"extra"}
+_OF_SUBTASK = frozenset(field.name for field in fields(Subtask)) - {"extra"}
 LONGEST_ID = 16
 """Characters of an id that counts for the next one."""
 _SUBTASKS = ("completed_subtasks", "current_subtask", "remaining_subtasks")
@@ -94,6 +96,8 @@ def _upgraded(value: dict[str, Any]) -> dict[str, Any]:
                 value[key] = {"id": "", "text": given, "status": "doing", "by": "hand"} if given.strip() else None
             elif isinstance(given, dict) and "status" not in given:
                 value[key] = {"id": "", "status": "doing", **given}
+            if isinstance(value.get(key), dict):
+                value[key] = _apart(value[key], _OF_SUBTASK)
         elif isinstance(given, list):
             value[key] = [_subtask(item, _STATUS[key]) for item in given]
     if isinstance(given := value.get("decisions"), list):
@@ -113,7 +117,7 @@ def _upgraded(value: dict[str, Any]) -> dict[str, Any]:
         if isinstance(services, list):
             services = [{"name": item} if isinstance(item, str) else item for item in services]
         value["environment"] = {
-            **given,
+            **_apart(given, _OF_ENVIRONMENT),
             **({} if files is None else {"files": files}),
             **({} if services is None else {"services": services}),
         }
@@ -127,8 +131,22 @@ def _subtask(item: Any, status: str) -> Any:
     if isinstance(item, str):
         return {"id": "", "text": item, "status": status, "by": "hand"}
     if isinstance(item, dict):
-        return {"id": "", "status": status, **item}
+        return _apart({"id": "", "status": status, **item}, _OF_SUBTASK)
     return item
+
+
+def _apart(value: Mapping[str, Any], keys: frozenset[str]) -> dict[str, Any]:
+    """An object whose unknown keys stand under `extra`."""
+    known = {key: item for key, item in value.items() if key in keys}
+    return {**known, "extra": {key: item for key, item in value.items() if key not in keys}}
+
+
+def _whole(value: Any) -> Any:
+    """An object with its unknown keys at its end."""
+    if not isinstance(value, dict):
+        return value
+    extra = value.pop("extra")
+    return {**value, **extra}
 
 
 def _numbered(state: AgentState) -> AgentState:
@@ -171,6 +189,10 @@ def as_json(state: AgentState) -> dict[str, Any]:
         position = replace(position, seal=seal_of(position))
     value = asdict(replace(state, extra={}, transcript=position))
     del value["extra"]
+    value["environment"] = _whole(value["environment"])
+    value["current_subtask"] = _whole(value["current_subtask"])
+    for key in ("completed_subtasks", "remaining_subtasks"):
+        value[key] = [_whole(item) for item in value[key]]
     return {"schema": value.pop("schema"), **value, **state.extra}
 
 

@@ -58,15 +58,17 @@ def prompt(
     checks: Iterable[Check] = (),
     stale: Collection[str] = (),
     warnings: Iterable[StateWarning] = (),
+    where: str = "",
 ) -> Resume:
     """The prompt of at most `budget` tokens by `count`.
 
     Goal, success criteria, constraints and the current step are never cut. Of the others each is cut by whole items,
     and its heading tells how many there are. checks, stale, warnings: what was found to be otherwise than the state
-    says. Raises TargetError with the least budget when that is above the one given.
+    says. where: the file that holds the whole state, which the prompt names. Raises TargetError with the least budget
+    when that is above the one given.
     """
     made = list(drafts(state, checks, stale, warnings))
-    head = _head(state)
+    head = _head(state, where)
     least = count(_written(head, made, brief=True))
     if least > budget:
         raise _too_small(made, least, budget, count)
@@ -99,13 +101,14 @@ def prompt(
     return Resume(text, count(text), parts, next_step(state) or None)
 
 
-def _head(state: AgentState) -> str:
+def _head(state: AgentState, where: str) -> str:
     saved = f", saved {one_line(state.saved_at)}" if state.saved_at.strip() else ""
     name = transcript_of(state)
     read = f", transcript {name}" if name else ""
+    whole = f", all of it in {one_line(where)}" if where else ""
     return (
         f"{RESUME}\n"
-        f"Background from window {state.window_id}{read}{saved}, state version {state.state_version}. "
+        f"Background from window {state.window_id}{read}{saved}, state version {state.state_version}{whole}. "
         "Confirm the next step before acting; if the user asks for something else, that holds.\n"
     )
 

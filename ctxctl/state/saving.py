@@ -6,22 +6,22 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 from ctxctl.compaction.notes import entries_of
 from ctxctl.errors import InputError, UsageError
+from ctxctl.facts.files import digest
 from ctxctl.facts.prompts import criteria, said
 from ctxctl.facts.session import SessionFacts
 from ctxctl.facts.todos import folded
-from ctxctl.formats.tail import mark_at
 from ctxctl.model.block import MAIN, Block
 from ctxctl.model.state import AgentState, Position
 from ctxctl.model.summary import SessionSummary
 from ctxctl.model.text import shortened
 from ctxctl.state import audit, environment
 from ctxctl.state.by_hand import ByHand, changed
-from ctxctl.state.checkpoint import Limits, known, noted, taken
+from ctxctl.state.checkpoint import Limits, kept, known, noted, taken
 from ctxctl.state.checks import declared
 from ctxctl.state.files import sanitized, sanitized_values, time_stamp
 from ctxctl.state.hashes import Hasher
@@ -44,9 +44,9 @@ class Wish:
     path: a transcript, None for changes by hand alone. most: bytes of it that are read at most. if_version: what the
     state's must be. from_notes: the facts of the notes too. notes: what is not noted yet goes to the notes file.
     ledger_file: like notes_file a companion that is never taken for work of the task. force: also a transcript that is
-    shorter or older than the state, and over a state that can't be read. new: another task begins. wait: seconds for
-    another writer. seconds: that git and the hashes of files may take, each. audit: whether the trail gets a record.
-    trigger: what asked for it, for the trail.
+    shorter or older than the state, and over a state that can't be read. new: another task begins; same_task: none
+    does. wait: seconds for another writer. seconds: that git and the hashes of files may take, each. audit: whether the
+    trail gets a record. trigger: what asked for it, for the trail.
     """
 
     path: str | None = None
@@ -60,6 +60,7 @@ class Wish:
     ledger_file: str = "agent_ledger.jsonl"
     force: bool = False
     new: bool = False
+    same_task: bool = False
     wait: float | None = None
     seconds: float | None = None
     audit: bool = True
@@ -172,6 +173,8 @@ class _Making:
         self.read: Grown | None = None
         self.told: list[str] = []
         self.begins = False
+        self.alone = False
+        self.facts = SessionFacts()
 
     def run(self, before: AgentState | None) -> _Making:
         """Everything but writing."""
@@ -191,45 +194,74 @@ class _Making:
 
     def _take(self, before: AgentState | None) -> None:
         """Take what the transcript tells since. Another transcript than the state's is the next window of its task
-        when it has the same goal, or while that is not finished and it ran in the same folder; else it is another
-        task."""
+        when it says so itself, else another task."""
         state, read, same = self._merged(self.state)
         if before is not None and not self.begins and before.transcript.path and not same:
-            open_ = before.current_subtask is not None or before.remaining_subtasks
-            if (not open_ or _elsewhere(before, read)) and not self._goes_on(before):
-                self.begins = True
-                state, read, same = self._merged(_another(before))
+            if self._goes_on(before):
+                self.told.append(f"{self.wish.path} is the next window of the task {title_of(before)!r}")
             else:
-                hint = "; --new begins another task" if open_ else ""
-                self.told.append(f"{self.wish.path} is the next window of the task {title_of(before)!r}{hint}")
+                self.begins = True
+                state, read, same = self._merged(_another(before), alone=True)
+                self.told.append(
+                    f"{self.wish.path} is another task than {title_of(before)!r}; --same-task makes it the next window"
+                )
         if (several := len(read.transcript.conversations)) > 1:
             self.told.append(f"{self.wish.path} holds {several:,} conversations: the last one is taken")
         self.state, self.read = state, read
 
     def _goes_on(self, before: AgentState) -> bool:
-        """Whether the transcript, taken alone, has the goal of the state."""
-        alone, _, _ = self._merged(_another(before))
-        return bool(before.task_goal) and folded(alone.task_goal) == folded(before.task_goal)
+        """Whether a transcript is the next window of the state's task: it was told so, it begins with a resume prompt
+        or with the same goal, its agent works on subtasks that are open, or it has been taken before. One that says
+        nothing begins no task."""
+        if self.wish.same_task or os.path.abspath(self.wish.path or "") in before.seen:
+            return True
+        _, read, _ = self._merged(_another(before))
+        facts, gone = self.facts, read.gone
+        how, first, planned = facts.goes_on(gone), facts.first_prompt(gone), facts.planned(gone)
+        open_ = {folded(subtask.text) for subtask in before.subtasks if subtask.status != "done"}
+        if how == "asked" or open_ & planned:
+            return True
+        if not first and not planned:
+            return True
+        return bool(before.task_goal) and folded(first) == folded(before.task_goal)
 
-    def _merged(self, before: AgentState) -> tuple[AgentState, Grown, bool]:
-        """The state with what the transcript tells since, and whether it is the one that the state came from."""
-        assert self.wish.path is not None
-        if not before.task_goal and self._too_long(self.wish.path):
-            goal = said(first_prompt(self.wish.path, format_name=self.wish.format_name))
+    def _merged(self, before: AgentState, *, alone: bool = False) -> tuple[AgentState, Grown, bool]:
+        """The state with what the transcript tells since, and whether it is the one that the state came from. alone: a
+        resume prompt in it is of another task."""
+        self.alone = alone
+        path = self.wish.path
+        assert path is not None
+        if not before.task_goal and self._too_long(path):
+            goal = said(first_prompt(path, format_name=self.wish.format_name))
             before = replace(before, task_goal=goal, success_criteria=criteria(goal))
-        facts, base = SessionFacts(), SessionSummary()
         position = before.transcript if before.transcript.path else None
+        here = position is not None and path != "-" and os.path.abspath(path) == position.path
+        grown, base = self._read(before, position, anew=here and not self.wish.force)
+        same = position is not None and path != "-" and is_same(position, grown.position)
+        if same and position is not None and grown.whole and _differ(position, self.facts.first_prompt(grown.gone)):
+            same = False  # another conversation has taken the place of the one that was there
+            grown, base = self._read(before, position, anew=False)
+        limits = Limits(self.options.tail_turns, self.options.tail_characters)
+        state = taken(before, grown, self.facts, base, limits, same=same)
+        if same and grown.whole and grown.why != "rewound":
+            state = kept(before, state)
+        return without_secrets(state), grown, same
+
+    def _read(self, before: AgentState, position: Position | None, *, anew: bool) -> tuple[Grown, SessionSummary]:
+        """Read the transcript into fresh facts: what was read, and what the facts were seeded with. anew: where the
+        whole is read, it says itself what it said before."""
+        assert self.wish.path is not None
+        base = SessionSummary()
+        since = before.seen.get(os.path.abspath(self.wish.path))
 
         def fresh(at: Position | None) -> Callable[[Block, int], None]:
-            nonlocal facts, base
-            facts = SessionFacts()
-            # where the user went back in the transcript, only what it does not tell itself is known
-            anew = at is None and position is not None and self._is_whole(position)
-            base = before.inherited if anew else known(before, same=at is not None)
+            nonlocal base
+            self.facts = facts = SessionFacts(alone=self.alone)
+            base = before.inherited if at is None and anew else known(before, same=at is not None)
             facts.seed(base, before.transcript.carry if at is not None else {})
 
             def see(block: Block, number: int) -> None:
-                if block.thread == MAIN:
+                if block.thread == MAIN and (since is None or block.timestamp is None or block.timestamp > since):
                     facts.see(block, number)
 
             return see
@@ -244,16 +276,7 @@ class _Making:
             progress=self.progress,
             force=self.wish.force,
         )
-        same = position is not None and is_same(position, grown.position)
-        limits = Limits(self.options.tail_turns, self.options.tail_characters)
-        return without_secrets(taken(before, grown, facts, base, limits, same=same)), grown, same
-
-    def _is_whole(self, position: Position) -> bool:
-        """Whether the transcript is the one of a position and still begins as it did: read anew, it says all that it
-        said and that holds."""
-        path = self.wish.path or ""
-        here = os.path.abspath(path) == position.path
-        return here and not self.wish.force and bool(position.mark) and mark_at(path, position.offset) == position.mark
+        return grown, base
 
     def _too_long(self, path: str) -> bool:
         """Whether only the end of a transcript may be read."""
@@ -281,13 +304,9 @@ class _Making:
         self.state = replace(state, environment=around, working_set=working_set)
 
 
-def _elsewhere(before: AgentState, read: Grown) -> bool:
-    """Whether a transcript ran in a folder that has nothing to do with the state's."""
-    old, new = before.environment.cwd, read.transcript.cwd
-    if not old or not new or not before.transcript.path:
-        return False
-    one, other = PurePath(old), PurePath(new)
-    return one != other and one not in other.parents and other not in one.parents
+def _differ(position: Position, first: str) -> bool:
+    """Whether transcripts without ids are two, by how they begin."""
+    return not position.id and bool(position.first) and bool(first) and digest(first) != position.first
 
 
 def _another(before: AgentState) -> AgentState:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from ctxctl.model.state import AgentState, FileState
-from ctxctl.state.environment import base_of
 from ctxctl.state.hashes import Hasher, OnDisk, resolved
 
 
@@ -23,11 +21,6 @@ class Compared:
     def stale(self) -> tuple[str, ...]:
         """All that must be read again."""
         return (*self.changed, *self.missing)
-
-
-def stale(state: AgentState, folder: Path, *, hasher: Hasher | None = None) -> tuple[str, ...]:
-    """Files to read again, those that are gone last. folder: where the state lies."""
-    return compare(state, base_of(state.environment.cwd, folder), hasher or Hasher()).stale
 
 
 def compare(state: AgentState, base: str, hasher: Hasher) -> Compared:

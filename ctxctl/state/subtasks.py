@@ -18,6 +18,8 @@ from ctxctl.model.summary import Progress, Todo
 from ctxctl.registry import closest
 
 _BY_ID = re.compile(r"(?P<front>s\d+):? (?P<behind>.+)|(?P<before>.+) \((?P<end>s\d+)\)")
+BY_HAND = "set by hand"
+"""Evidence of a status that a user set."""
 NOW = "now"
 """Id of the subtask that stands for what the user asked last, where no list says what is in work."""
 
@@ -54,7 +56,15 @@ def merged(
         if at is None and (at := _named(known, todo)) is not None:
             todo = replace(todo, text=known[at].text)
         if at is None:
-            free = [n for n in by_text.get((todo.agent, folded(todo.text)), ()) if n not in told]
+            same_text = by_text.get((todo.agent, folded(todo.text)), [])
+            free = [n for n in same_text if n not in told]
+            if same_text and not free:
+                # a task was given the text of an older item: the task holds
+                twin = same_text[-1]
+                if todo.id is not None:
+                    told[twin] = _told(known[twin], todo.text, todo.status, todo.id, seen)
+                if todo.id is not None or told[twin].task is not None:
+                    continue
             # a list may have a text twice: each stays the one that it was
             same_status = [n for n in free if known[n].status == todo.status]
             at = next(iter((*same_status, *free)), None)
@@ -129,7 +139,9 @@ def marked(subtasks: Sequence[Subtask], name: str, status: Progress, window: int
     found = list(subtasks)
     was = found[at]
     over = was.over if was.over is not None else (was.status if was.by == "transcript" else None)
-    found[at] = replace(was, status=status, over=over, window=window, evidence="set by hand")
+    found[at] = replace(was, status=status, over=over, window=window, evidence=BY_HAND)
+    if status == "doing":  # the one that is named is the current one, whatever else is in work
+        found.insert(0, found.pop(at))
     return found
 
 

@@ -20,7 +20,6 @@ from ctxctl.formats.streams import Progress
 from ctxctl.formats.tail import Offsets, Point, id_of, mark_at, next_line, plain_size, scan_on
 from ctxctl.model.block import MAIN, Block
 from ctxctl.model.state import Position
-from ctxctl.model.text import is_summary, stands_for_many
 from ctxctl.model.transcript import Transcript
 from ctxctl.model.unit import ANSWER_KINDS
 
@@ -41,9 +40,9 @@ class Grown:
     position: where the next reading goes on, its `carry` empty. whole: read from the beginning. why: empty when it was
     read on, else `new`, `document` (its format or packing has to be read whole), `rewritten`, or `rewound` (the user
     went back behind the position). tail: live blocks of the main thread of the newest turns. pending: calls of the
-    newest turn without a result, as long as the user said nothing since. summary: the newest one that the agent's own
-    compaction wrote. gone: numbers of blocks that a rewind left behind. again: how many of `tail`, its first ones, were
-    handed out before. Of several conversations in a file the newest is taken.
+    newest turn without a result, as long as the user said nothing since. gone: numbers of blocks that a rewind left
+    behind. again: how many of `tail`, its first ones, were handed out before. Of several conversations in a file the
+    newest is taken.
     """
 
     transcript: Transcript
@@ -52,7 +51,6 @@ class Grown:
     why: str
     tail: tuple[Block, ...] = ()
     pending: tuple[Block, ...] = ()
-    summary: Block | None = None
     gone: frozenset[int] = frozenset()
     again: int = 0
 
@@ -133,7 +131,6 @@ class _Taken:
     number: int = 0
     newest: str | None = None
     kept: dict[int, Block] = field(default_factory=dict)
-    summary: tuple[int, Block] | None = None
     swept: int = 0
     seen: bool = False
 
@@ -150,8 +147,6 @@ class _Taken:
             self.swept = block.turn - KEPT
             self.kept = {n: b for n, b in self.kept.items() if b.turn >= self.swept}
         self.kept[number] = block
-        if block.kind == "summary" and (not is_summary(block.text) or stands_for_many(block.text)):
-            self.summary = (number, block)
         if number >= self.known:
             self.see(block, number)
 
@@ -321,8 +316,7 @@ class _Attempt:
         least = answers[0] if answers else 0
         tail = tuple(b for b in blocks if self.tail_turns and b.turn >= least)
         again = sum(n < taken.known and b.turn >= least for n, b in zip(live, blocks, strict=True)) if tail else 0
-        summary = taken.summary[1] if taken.summary is not None and taken.summary[0] not in gone else None
-        return Grown(transcript, position, before is None, "", tail, _pending(blocks), summary, gone, again)
+        return Grown(transcript, position, before is None, "", tail, _pending(blocks), gone, again)
 
 
 def _turns(transcript: Transcript, taken: _Taken, before: Position | None) -> int:

@@ -11,13 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxctl.adapters.hooks.base import registry
-from ctxctl.adapters.hooks.install import OURS, chosen_events, groups, installed, with_hooks, without_hooks
+from ctxctl.adapters.hooks.install import (
+    chosen_events,
+    groups,
+    installed,
+    is_ours,
+    others,
+    with_hooks,
+    without_hooks,
+)
 from ctxctl.adapters.hooks.places import command_line, settings_path
 from ctxctl.errors import ConfigError, UsageError
 
 HERE = Path("settings.json")
 CLAUDE, CODEX = registry.get("claude-code"), registry.get("codex")
-WANTED = groups(CLAUDE, CLAUDE.defaults, "ctxctl hook run claude-code", "")
+COMMAND = "ctxctl hook run claude-code"
+WANTED = groups(CLAUDE, CLAUDE.defaults, COMMAND, "")
 
 TIDY = """{
     "model": "opus",
@@ -149,16 +158,47 @@ def test_a_damaged_file_is_refused_with_its_line(text: str, line: int, word: str
         ("myctxctl hook run", False),
         ("ctxctl analyze", False),
         ("ctxctl hook runner", False),
+        ("  ctxctl  hook   run  ", True),
+        (r"C:\tools\ctxctl.exe hook run claude-code", True),
+        ("python -m ctxctl hook run --state-dir='a; b'", True),
+        ("ctxctl hook run codex 2>> '/tmp/my log'", True),
+        ("/usr/bin/backup.sh; ctxctl hook run claude-code; notify done", False),
+        ("ctxctl hook run claude-code && notify done", False),
+        ("ctxctl hook run claude-code||true", False),
+        ("ctxctl hook run claude-code | tee log", False),
+        ("ctxctl hook run claude-code &", False),
+        ("(ctxctl hook run claude-code)", False),
+        ("ctxctl hook run claude-code\nnotify done", False),
+        ("ctxctl hook run --state-dir=$(mine)", False),
+        ("ctxctl hook run `mine`", False),
+        ("mine.sh ctxctl hook run", False),
+        ("A=1 ctxctl hook run codex", False),
+        ("echo 'ctxctl hook run'", False),
+        ("bash -c 'ctxctl hook run claude-code'", False),
+        ("python script.py -m ctxctl hook run", False),
+        ("ctxctl hook run 'cut off", False),
+        (r"ctxctl hook run \"; notify done\"", False),
+        ("", False),
     ],
 )
 def test_which_commands_are_ours(command: str, ours: bool) -> None:
-    assert bool(OURS.search(command)) is ours
+    assert is_ours(command) is ours
+
+
+def test_what_calls_ctxctl_among_other_things_is_left_and_told() -> None:
+    mine = "/usr/bin/backup.sh; ctxctl hook run claude-code; notify done"
+    was = json.dumps({"hooks": {"PreCompact": [{"hooks": [{"type": "command", "command": mine}]}]}}, indent=2)
+    assert installed(was, HERE) == [] and [one.command for one in others(was, HERE)] == [mine]
+    after = with_hooks(was, WANTED, HERE)
+    assert [group["hooks"][0]["command"] for group in events(after)["PreCompact"]] == [mine, COMMAND]
+    assert without_hooks(after, HERE) == was
+    assert [one.command for one in others(after, HERE)] == [mine]
 
 
 def test_the_command_is_ours_in_every_scope() -> None:
     for scope in ("project", "local", "user"):
         line = command_line(CLAUDE, scope, clean=True, state_dir="my state")  # type: ignore[arg-type]
-        assert OURS.search(line) and line.endswith("--require-clean --state-dir 'my state'")
+        assert is_ours(line) and line.endswith("--require-clean --state-dir 'my state'")
 
 
 def test_events_and_scopes_that_there_are_not() -> None:

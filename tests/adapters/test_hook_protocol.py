@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ctxctl.adapters.hooks import log
 from ctxctl.adapters.hooks.base import ANY, HookEvent, block, context, parse, registry
 from ctxctl.adapters.hooks.bringing import both, pointer
-from ctxctl.adapters.hooks.run import state_folder
+from ctxctl.adapters.hooks.project import state_folder
 from ctxctl.errors import InputError
 from ctxctl.model.state import AgentState, Subtask
 
@@ -85,9 +85,10 @@ def test_the_pointer_is_short_whatever_the_state() -> None:
 
 
 class TestStateFolder:
-    def at(self, cwd: Path | None, given: Path | None = None, **environment: str) -> Path:
+    def at(self, cwd: Path | None, given: Path | None = None, agent: str = "claude-code", **environment: str) -> Path:
         event = HookEvent("Stop", cwd=str(cwd) if cwd else None)
-        return state_folder(event, given, "agent_state.json", environment)
+        protocol = registry.get(agent) if agent else ANY
+        return state_folder(event, protocol, given, "agent_state.json", environment)
 
     def test_the_working_folder(self, tmp_path: Path) -> None:
         assert self.at(tmp_path) == tmp_path
@@ -108,6 +109,42 @@ class TestStateFolder:
         assert self.at(inner, CLAUDE_PROJECT_DIR=str(tmp_path / "project")) == tmp_path / "project"
         assert self.at(inner, CLAUDE_PROJECT_DIR=str(tmp_path / "other")) == inner
         assert self.at(inner, CLAUDE_PROJECT_DIR="relative") == inner
+
+    def test_an_agent_that_went_out_of_its_project(self, tmp_path: Path) -> None:
+        project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+        (project / "src").mkdir(parents=True)
+        elsewhere.mkdir()
+        named = {"CLAUDE_PROJECT_DIR": str(project)}
+        (elsewhere / "agent_state.json").write_text("{}")
+        assert self.at(elsewhere, **named) == project
+        assert self.at(None, **named) == project
+        (project / "state").mkdir()
+        assert self.at(elsewhere, Path("state"), **named) == project / "state"
+        (elsewhere / ".git").mkdir()  # another repository is no worktree
+        assert self.at(elsewhere, **named) == project
+        # the variable is that of one agent
+        for agent in ("codex", ""):
+            assert self.at(elsewhere, agent=agent, **named) == elsewhere
+
+    @pytest.mark.parametrize("place", ["worktree", "project/.claude/worktrees/x"])
+    def test_an_agent_that_went_on_in_a_worktree(self, tmp_path: Path, place: str) -> None:
+        project, worktree = tmp_path / "project", tmp_path / place
+        (project / ".git").mkdir(parents=True)
+        (worktree / "src").mkdir(parents=True)
+        (worktree / ".git").write_text(f"gitdir: {project}/.git/worktrees/x\n")
+        (project / "agent_state.json").write_text("{}")
+        named = {"CLAUDE_PROJECT_DIR": str(project)}
+        assert self.at(worktree, **named) == worktree == self.at(worktree / "src", **named)
+        # one in which the agent was started is its project
+        inside = {"CLAUDE_PROJECT_DIR": str(worktree / "src")}
+        assert self.at(worktree, **inside) == worktree / "src" == self.at(tmp_path, **inside)
+
+    def test_a_submodule_is_part_of_its_project(self, tmp_path: Path) -> None:
+        module = tmp_path / "project" / "module"
+        module.mkdir(parents=True)
+        (tmp_path / "project" / ".git").mkdir()
+        (module / ".git").write_text("gitdir: ../.git/modules/module\n")
+        assert self.at(module, CLAUDE_PROJECT_DIR=str(tmp_path / "project")) == tmp_path / "project"
 
     def test_given(self, tmp_path: Path) -> None:
         (tmp_path / "state").mkdir()

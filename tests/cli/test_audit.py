@@ -6,7 +6,11 @@ import csv
 import hashlib
 import io
 import json
+import os
 import shutil
+import socket
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -66,9 +70,48 @@ def test_what_was_evicted_is_a_record_of_its_own(ctxctl: Any, tmp_path: Path) ->
 def test_what_changes_nothing_is_not_recorded(ctxctl: Any, compacted: Any, tmp_path: Path) -> None:
     compacted("--no-audit")
     assert ctxctl("compact", "--to", "22k", "--dry-run", "s.jsonl").code == 0
-    assert ctxctl("compact", "--to", "10k", "-o", "small.jsonl", "s.jsonl").code == 5
+    assert ctxctl("compact", "--to", "10k", "--dry-run", "s.jsonl").code == 5
+    assert ctxctl("compact", "--to", "10k", "-o", "small.jsonl", "--no-audit", "s.jsonl").code == 5
     assert ctxctl("compact", "--to", "90k", "-o", "same.jsonl", "s.jsonl").code == 0
     assert not (tmp_path / TRAIL).exists()
+
+
+def test_a_target_that_can_t_be_met_is_a_refusal(ctxctl: Any, samples: Path, tmp_path: Path) -> None:
+    shutil.copy(samples / SESSION, tmp_path / "s.jsonl")
+    done = ctxctl("compact", "--to", "100", "-o", "small.jsonl", "--json", "s.jsonl")
+    assert done.code == 5 and not (tmp_path / "small.jsonl").exists()
+    found = done.result()
+    assert found["written"] == [TRAIL]
+    (record,) = records(tmp_path / TRAIL)
+    data = record["data"]
+    assert (record["type"], record["turn"] is None) == ("budget_refusal", False) and record["transcript"]
+    assert (data["by"], data["target_tokens"], data["source"]) == ("target", 100, str(tmp_path / "s.jsonl"))
+    assert (data["before_tokens"], data["after_tokens"]) == (found["before_tokens"], found["after_tokens"])
+    assert data["floor_tokens"] == sum(found["floor"]["causes"].values()) and data["causes"]
+    for more in (("--in-place", "--force"), ("-o", "-")):
+        assert ctxctl("compact", "--to", "100", *more, "s.jsonl").code == 5
+    assert [r["data"]["in_place"] for r in records(tmp_path / TRAIL)] == [False, True, False]
+    assert ctxctl("audit", "verify").code == 0
+
+
+def test_a_contract_that_does_not_hold_is_a_refusal(ctxctl: Any, samples: Path, tmp_path: Path) -> None:
+    shutil.copy(samples / SESSION, tmp_path / "s.jsonl")
+    (tmp_path / ".ctxctl.yaml").write_text("contract:\n  validators:\n    - {name: never, command: 'false'}\n")
+    done = ctxctl("compact", "--to", "22k", "-o", "out.jsonl", "--json", "s.jsonl")
+    assert done.code == 1 and not (tmp_path / "out.jsonl").exists(), done.err
+    (record,) = records(tmp_path / TRAIL)
+    assert (record["type"], record["data"]["by"]) == ("budget_refusal", "contract")
+    assert record["data"]["broken"] == ["validator never"] and TRAIL in done.result()["written"]
+
+
+def test_a_summary_that_fails_is_a_refusal(ctxctl: Any, samples: Path, tmp_path: Path) -> None:
+    shutil.copy(samples / SESSION, tmp_path / "s.jsonl")
+    llm = ("--llm", "false", "--on-llm-failure", "fail", "-s", "conversation")
+    done = ctxctl("compact", "--to", "22k", "-o", "out.jsonl", *llm, "s.jsonl")
+    assert (done.code, done.out) == (5, ""), done.err
+    (record,) = records(tmp_path / TRAIL)
+    assert (record["type"], record["data"]["by"]) == ("budget_refusal", "summary_failed")
+    assert record["data"]["why"] and record["data"]["floor_tokens"] is None
 
 
 def test_it_goes_where_the_state_is(ctxctl: Any, compacted: Any, tmp_path: Path) -> None:
@@ -254,3 +297,85 @@ def test_nothing_to_verify(ctxctl: Any, tmp_path: Path) -> None:
 def test_a_transcript_is_no_trail(ctxctl: Any, samples: Path) -> None:
     done = ctxctl("audit", "verify", samples / SESSION)
     assert done.code == 1 and ":1: the line is no record" in done.err
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl", "csv"])
+@pytest.mark.parametrize("last", [(), ("--last", "7"), ("--last", "0")])
+def test_forms_of_many_records(ctxctl: Any, tmp_path: Path, form: str, last: tuple[str, ...]) -> None:
+    """More than are written at once, so that the pieces must fit together."""
+    from ctxctl.state.audit import Event, append
+
+    events = [Event("save", {"n": n, "t": 'a "b",\nc'}) for n in range(2500)]
+    append(tmp_path / TRAIL, events, now="2026-11-30T10:00:00Z")
+    stored = records(tmp_path / TRAIL)
+    wanted = stored[-7:] if "7" in last else stored
+    done = ctxctl("audit", "show", "--output-format", form, *last)
+    assert (done.code, done.err) == (0, "")
+    if form == "json":
+        result = done.result()
+        assert result["records"] == wanted
+        assert (result["found"], result["shown"], result["path"]) == (2500, len(wanted), TRAIL)
+        assert set(done.json()) == {"schema", "ctxctl", "settings", "result"}
+    elif form == "jsonl":
+        assert [json.loads(line) for line in done.out.splitlines()] == wanted
+    else:
+        rows = list(csv.DictReader(io.StringIO(done.out)))
+        assert [row["hash"] for row in rows] == [record["hash"] for record in wanted]
+        assert [json.loads(row["data"]) for row in rows] == [record["data"] for record in wanted]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc/self/status")
+@pytest.mark.parametrize("form", ["json", "jsonl", "csv"])
+def test_a_long_trail_does_not_lie_in_memory(tmp_path: Path, form: str) -> None:
+    """Its memory does not grow with the trail: 40,000 records would take about 60 MB."""
+    from ctxctl.state.audit import Event, append
+
+    peaks = []
+    for number in (1_000, 40_000):
+        path = tmp_path / f"{number}.jsonl"
+        append(path, [Event("save", {"n": n}) for n in range(number)], now="2026-11-30T10:00:00Z")
+        code = (
+            "import sys; from ctxctl.cli.main import main\n"
+            "try: main()\nexcept SystemExit: pass\n"
+            "peak = next(line for line in open('/proc/self/status') if line.startswith('VmHWM'))\n"
+            "print(peak.split()[1], file=sys.stderr)"
+        )
+        words = [sys.executable, "-c", code, "audit", "show", "--output-format", form, str(path)]
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, timeout=60)
+        assert len(done.stdout) > 150 * number
+        peaks.append(int(done.stderr.split()[-1]))
+    assert peaks[1] - peaks[0] < 20_000
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket", "folder", "link to a pipe"])
+def test_what_is_no_plain_file_is_refused_at_once(ctxctl: Any, samples: Path, tmp_path: Path, kind: str) -> None:
+    path = tmp_path / TRAIL
+    odd(path, kind)
+    commands = (
+        ("audit", "show"),
+        ("audit", "verify"),
+        ("compact", "--to", "22k", "-o", "out.jsonl", str(samples / SESSION)),
+    )
+    for words in commands:
+        done = ctxctl(*words)
+        assert (done.code, done.out) == (3, ""), (words, done.err)
+        assert TRAIL in done.err and "Traceback" not in done.err
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+def odd(path: Path, kind: str) -> None:
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as end:
+            end.bind(os.path.relpath(path))
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        os.mkfifo(path.with_name("pipe"))
+        path.symlink_to("pipe")
+
+
+def test_no_trail_says_what_begins_one(ctxctl: Any) -> None:
+    done = ctxctl("audit", "verify")
+    assert done.code == 6 and all(name in done.err for name in ("checkpoint", "resume", "compact"))

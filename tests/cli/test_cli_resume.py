@@ -65,7 +65,10 @@ def test_a_state_elsewhere(ctxctl: Any, state: Any, tmp_path: Path) -> None:
         ctxctl("resume", "--no-audit", path).out,
         ctxctl("resume", "-", stdin=path.read_bytes()).out,
     ]
-    assert len(set(prompts)) == 1
+    *files, piped = prompts
+    assert len(set(files)) == 1
+    assert f", all of it in {path}." in files[0]
+    assert piped == files[0].replace(f", all of it in {path}", "")  # there is no file to name
     assert "Port the refunds" in prompts[0]
 
 

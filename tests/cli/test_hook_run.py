@@ -133,6 +133,16 @@ class TestSaving:
         repository.call("PreCompact", cwd=str(inner))  # found there from now on
         assert repository.state["state_version"] == 2 and list(inner.iterdir()) == []
 
+    def test_in_the_project_when_the_agent_went_out_of_it(self, repository: Repository, tmp_path: Path) -> None:
+        (tmp_path / "elsewhere").mkdir()
+        (tmp_path / "elsewhere" / ".ctxctl.yaml").write_text("cross_window:\n  state_file: theirs.json\n")
+        (repository.folder / ".ctxctl.yaml").write_text("cross_window:\n  state_file: ours.json\n")
+        env = {"CLAUDE_PROJECT_DIR": str(repository.folder)}
+        repository.call("PreCompact", cwd=str(tmp_path / "elsewhere"), env=env)
+        assert (repository.folder / "ours.json").is_file()
+        assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == [".ctxctl.yaml"]
+        assert repository.call("SessionStart", cwd=str(tmp_path / "elsewhere"), env=env, source="compact").out
+
     def test_in_a_folder_that_was_named(self, repository: Repository) -> None:
         (repository.folder / "state").mkdir()
         repository.call("PreCompact", "--state-dir", "state")
@@ -240,6 +250,13 @@ class TestResuming:
         (repository.folder / ".ctxctl.yaml").write_text("cross_window:\n  resume_budget: 300\n")
         assert len(context_of(repository.call("SessionStart", source="compact"))) < 300 * 6
 
+    def test_a_prompt_that_may_not_come_in_whole_is_a_refusal(self, repository: Repository) -> None:
+        repository.write_state(task_goal="goal " * 9000, remaining_subtasks=["b"])
+        context_of(repository.call("SessionStart", source="startup"))
+        lines = (repository.folder / "agent_audit.jsonl").read_text().splitlines()
+        assert [json.loads(line)["type"] for line in lines] == ["budget_refusal", "resume"]
+        assert json.loads(lines[0])["data"]["agent_limit"] == LIMIT
+
     def test_a_goal_that_is_too_long_becomes_a_pointer(self, repository: Repository) -> None:
         repository.write_state(task_goal="move everything " * 4000, current_subtask="first")
         text = context_of(repository.call("SessionStart", source="compact"))
@@ -285,6 +302,45 @@ class TestRequireClean:
         assert work_tree.call("Stop", "--require-clean").out == ""
         (settings / "agents.md").write_text("mine")
         assert ".claude/" in work_tree.call("Stop", "--require-clean").json()["reason"]
+
+    def spoil_transcript(self, tree: Repository) -> None:
+        tree.session.write_text("no transcript\n")
+
+    def spoil_state(self, tree: Repository) -> None:
+        (tree.folder / "agent_state.json").write_text("{")
+
+    def remove_transcript(self, tree: Repository) -> None:
+        tree.session.unlink()
+
+    def make_older(self, tree: Repository) -> None:
+        lines = [json.loads(line) for line in tree.session.read_text(encoding="utf-8").splitlines()]
+        old = [{**line, **({"timestamp": "2020-01-01T00:00:00Z"} if "timestamp" in line else {})} for line in lines]
+        tree.session.write_text("".join(json.dumps(line) + "\n" for line in old), encoding="utf-8")
+
+    @pytest.mark.parametrize("how", ["spoil_transcript", "remove_transcript", "make_older", "spoil_state", "lock"])
+    @pytest.mark.parametrize("saved", [True, False])
+    def test_also_when_the_save_fails(self, work_tree: Repository, how: str, saved: bool) -> None:
+        (work_tree.folder / "code.py").write_text("x = 2\n")
+        if saved:
+            work_tree.call("PreCompact")
+        elif how == "make_older":
+            pytest.skip("nothing that it could be older than")
+        handle = os.open(work_tree.folder, os.O_RDONLY)
+        if how == "lock":
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        else:
+            getattr(self, how)(work_tree)
+        before = {path.name: path.read_bytes() for path in work_tree.folder.glob("agent_*")}
+        reason = work_tree.call("Stop", "--require-clean").json()["reason"]
+        assert "code.py" in reason and "progress" not in reason
+        assert "error: " in work_tree.log and "sent back" in work_tree.log
+        os.close(handle)
+        assert {path.name: path.read_bytes() for path in work_tree.folder.glob("agent_*")} == before
+        assert work_tree.call("Stop", "--require-clean", stop_hook_active=True).out == ""
+
+    def test_nothing_left_over_and_a_save_that_fails(self, work_tree: Repository) -> None:
+        self.spoil_transcript(work_tree)
+        assert work_tree.call("Stop", "--require-clean").out == "" and "error: " in work_tree.log
 
     def test_only_where_it_was_asked_for(self, work_tree: Repository) -> None:
         (work_tree.folder / "code.py").write_text("x = 2\n")
@@ -352,6 +408,28 @@ class TestNeverBreaks:
         assert repository.call("PreCompact").out == ""
         os.close(handle)
         assert time.monotonic() - began < 3 and "another process" in repository.log
+
+    @pytest.mark.parametrize("how", ["another process", "pipe", "folder", "notes"])
+    def test_a_trail_that_can_t_be_written(self, repository: Repository, how: str) -> None:
+        """The prompt and the state are delivered all the same, and in time."""
+        repository.call("PreCompact")
+        repository.grow("One thing more.")
+        trail = repository.folder / "agent_audit.jsonl"
+        handle = os.open(trail, os.O_RDWR)
+        if how == "another process":
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        else:
+            trail.unlink()
+            {"pipe": os.mkfifo, "folder": os.mkdir, "notes": lambda path: path.write_text("mine\n")}[how](trail)
+        began = time.monotonic()
+        context_of(repository.call("SessionStart", source="compact"))
+        assert repository.state["state_version"] == 2
+        repository.grow("And one more.")
+        repository.call("Stop")
+        os.close(handle)
+        assert repository.state["state_version"] == 3
+        assert time.monotonic() - began < 6
+        assert repository.log.count("not in the audit trail") == 3
 
     def test_a_deadline_amid_the_work(self, repository: Repository) -> None:
         repository.call("PreCompact")

@@ -72,8 +72,44 @@ def test_install_and_back(ctxctl: Run, settings: Path, tmp_path: Path) -> None:
 
     back = ctxctl("hook", "uninstall", "claude-code", "--yes")
     assert back.code == 0 and settings.read_text() == WAS
+    copy = settings.with_name("settings.local.json.bak")
+    assert not copy.exists() and f"removed {copy}" in back.err  # git ignores the settings file alone
+    assert snapshot(tmp_path) == {".claude/settings.local.json": WAS.encode()}
     once_more = ctxctl("hook", "uninstall", "claude-code", "--yes")
     assert once_more.code == 0 and "no hooks of ctxctl" in once_more.err
+
+
+def test_a_copy_that_holds_something_else_stays(ctxctl: Run, settings: Path) -> None:
+    settings.write_text(WAS)
+    copies = [settings.with_name(f"settings.local.json.bak{n}") for n in ("", "1", "2")]
+    copies[0].write_text('{"older": true}')
+    assert ctxctl("hook", "install", "claude-code", "--yes").code == 0
+    assert copies[1].read_text() == WAS
+    settings.write_text(settings.read_text().replace('"opus"', '"sonnet"'))
+    back = ctxctl("hook", "uninstall", "claude-code", "--yes", "--json")
+    assert back.result()["removed"] == []
+    assert json.loads(settings.read_text()) == json.loads(WAS.replace("opus", "sonnet"))
+    assert copies[1].read_text() == WAS and copies[0].exists()
+    # what a later installation gives back goes, the others stay
+    assert ctxctl("hook", "install", "claude-code", "--yes").code == 0
+    assert copies[2].exists()
+    back = ctxctl("hook", "uninstall", "claude-code", "--yes", "--json")
+    assert back.result()["removed"] == [str(copies[2])]
+    assert [copy.exists() for copy in copies] == [True, True, False]
+
+
+def test_a_command_of_the_user_is_told_and_left(ctxctl: Run, settings: Path) -> None:
+    mine = "backup.sh; ctxctl hook run claude-code; notify done"
+    was = json.dumps({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": mine}]}]}}, indent=2)
+    settings.write_text(was)
+    for words in (("install", "--require-clean"), ("uninstall",)):
+        done = ctxctl("hook", words[0], "claude-code", "--yes", *words[1:])
+        assert done.code == 0 and "left alone" in done.err and mine in done.err
+        assert mine in settings.read_text()
+    assert settings.read_text() == was
+    (file,) = [f for f in ctxctl("hook", "status", "--json").result()["files"] if f["exists"]]
+    assert (file["hooks"], file["others"]) == ([], [{"event": "Stop", "command": mine}])
+    assert mine in ctxctl("hook", "status").err
 
 
 def test_a_file_that_the_installation_made_goes_again(ctxctl: Run, tmp_path: Path) -> None:

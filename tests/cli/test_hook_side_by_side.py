@@ -98,3 +98,62 @@ def test_sessions_of_two_days_lie_beside_each_other(project: Project) -> None:
     project.go_on(A)
     project.hook("PreCompact", B)
     assert project.state()["transcript"]["id"] == A
+
+
+def at(record: str, time_: str) -> str:
+    value = json.loads(record)
+    if "timestamp" in value:
+        value["timestamp"] = time_
+    return json.dumps(value)
+
+
+def set_time(path: Path, time_: str) -> None:
+    """All that a session says was said then."""
+    lines = [at(line, time_) for line in path.read_text(encoding="utf-8").splitlines()]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+OWN_OF_B = "agent_state.bbbbbbbb222240008000000000000002.json"
+
+
+@pytest.mark.parametrize("event", ["PreCompact", "Stop", "SessionEnd"])
+def test_a_session_that_is_older_than_the_state_gets_its_own(project: Project, event: str) -> None:
+    """Both run, and the first was saved later than the second said its last word."""
+    set_time(project.path(A), "2026-11-30T12:00:00.000Z")
+    set_time(project.path(B), "2026-11-30T11:00:00.000Z")
+    project.hook("PreCompact", A)
+    before = (project.folder / "agent_state.json").read_bytes()
+    project.hook(event, B)
+    assert (project.folder / "agent_state.json").read_bytes() == before
+    assert project.state(OWN_OF_B)["transcript"]["id"] == B
+    project.hook("PreCompact", B)
+    assert project.state(OWN_OF_B)["state_version"] == 2
+
+
+def test_an_old_copy_of_the_session_itself_is_refused_and_nothing_made(project: Project) -> None:
+    set_time(project.path(A), "2026-11-30T12:00:00.000Z")
+    project.hook("PreCompact", A)
+    before = (project.folder / "agent_state.json").read_bytes()
+    set_time(project.path(A), "2026-11-30T11:00:00.000Z")
+    project.hook("PreCompact", A)
+    assert (project.folder / "agent_state.json").read_bytes() == before
+    assert list(project.folder.glob("agent_state.*.json")) == []
+
+
+@pytest.mark.parametrize("source", ["compact", "resume"])
+def test_a_session_that_goes_on_never_gets_the_task_of_another(project: Project, source: str) -> None:
+    project.hook("PreCompact", A)
+    assert project.hook("SessionStart", B, source=source) == ""
+    assert project.hook("SessionStart", A, source=source) != ""
+    project.go_on(A)
+    project.hook("PreCompact", B)
+    assert "transcript bbbbbbbb" in project.hook("SessionStart", B, source=source)
+    assert "transcript aaaaaaaa" in project.hook("SessionStart", A, source=source)
+
+
+@pytest.mark.parametrize("source", ["startup", "clear"])
+def test_a_session_that_begins_gets_what_the_project_has(project: Project, source: str) -> None:
+    project.hook("PreCompact", A)
+    value = {**project.state(), "remaining_subtasks": [{"text": "one thing more", "status": "planned"}]}
+    (project.folder / "agent_state.json").write_text(json.dumps(value), encoding="utf-8")
+    assert "one thing more" in project.hook("SessionStart", B, source=source)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
 import signal
+import socket
 import stat
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,9 +23,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctxctl.errors import InputError
+from ctxctl.model.edits import Note
 from ctxctl.state import audit
-from ctxctl.state.audit import TYPES, AuditTrail, Event, append, check_writable, record
-from ctxctl.state.audit_verify import verify
+from ctxctl.state.audit import FIRST, TYPES, AuditTrail, Event, append, check_writable, record
+from ctxctl.state.audit_verify import read, verify
+from ctxctl.state.notes import append_notes, read_notes
 from ctxctl.state.options import StateOptions
 
 NOW = "2026-11-30T10:15:00+00:00"
@@ -324,3 +330,97 @@ def test_what_waits_costs_nothing_anew(path: Path) -> None:
         spans.append(time.perf_counter() - began)
     assert trail.waiting == 120
     assert spans[1] < 2 * spans[0]  # it would be three times as much
+
+
+# others that hold it, and what is no file
+
+
+def taken(path: Path) -> int:
+    handle = os.open(path, os.O_RDWR | os.O_CREAT)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    return handle
+
+
+def test_a_lock_that_stays_taken_ends_the_wait(path: Path, tmp_path: Path) -> None:
+    append(path, [Event("save", {})], now=NOW)
+    before, handle = path.read_bytes(), taken(path)
+    trail = AuditTrail(path, wait=0.1)
+    trail.add("save", {})
+    notes = tmp_path / "notes.md"
+    other = taken(notes)
+    attempts: list[Callable[[], Any]] = [
+        lambda: append(path, [Event("save", {})], now=NOW, wait=0.1),
+        lambda: record(tmp_path, StateOptions(audit_file=path.name), "save", {}, now=NOW, wait=0.1),
+        trail.flush,
+        lambda: list(read(path, wait=0.1)),
+        lambda: verify(path, wait=0.1),
+        lambda: append_notes(notes, [Note("done", "x")], NOW, wait=0.1),
+    ]
+    for attempt in attempts:
+        began = time.monotonic()
+        with pytest.raises(InputError, match=r"another process has been writing it for 0\.1 s"):
+            attempt()
+        assert 0.1 <= time.monotonic() - began < 2
+    assert trail.waiting == 1 and path.read_bytes() == before
+    os.close(handle)
+    os.close(other)
+    trail.flush()
+    assert len(checked(path.read_bytes())) == 2
+    assert append_notes(notes, [Note("done", "x")], NOW, wait=0.1) == 1
+
+
+def test_a_lock_that_is_let_go_is_waited_for(path: Path) -> None:
+    handle = taken(path)
+    threading.Timer(0.3, os.close, [handle]).start()
+    append(path, [Event("save", {})], now=NOW)
+    assert len(checked(path.read_bytes())) == 1
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket", "folder", "device", "link to a pipe"])
+def test_what_is_no_plain_file_is_refused_at_once(path: Path, tmp_path: Path, kind: str) -> None:
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as end:
+            end.bind(os.path.relpath(path))
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        os.mkfifo(tmp_path / "pipe")
+        path.symlink_to(tmp_path / "pipe")
+    attempts: list[Callable[[], Any]] = [
+        lambda: append(path, [Event("save", {})], now=NOW),
+        lambda: record(tmp_path, StateOptions(audit_file=path.name), "save", {}, now=NOW),
+        lambda: check_writable(path),
+        lambda: list(read(path)),
+        lambda: verify(path),
+        lambda: append_notes(path, [Note("done", "x")], NOW),
+        lambda: read_notes(path),
+    ]
+    signal.alarm(10)
+    try:
+        for attempt in attempts:
+            with pytest.raises(InputError, match="can't be"):
+                attempt()
+    finally:
+        signal.alarm(0)
+
+
+@pytest.mark.parametrize("seq", [2**53, 2**63, 2**64 - 1, -1, 0, True, 1.5])
+def test_a_number_that_none_can_follow_is_no_record(path: Path, seq: Any) -> None:
+    line = json.dumps({"data": {}, "seq": seq, "prev": FIRST, "hash": "a" * 64})
+    path.write_text(line + "\n")
+    with pytest.raises(InputError, match="no audit trail"):
+        append(path, [Event("save", {})], now=NOW)
+
+
+def test_what_is_nested_too_deeply_is_no_record(path: Path) -> None:
+    append(path, [Event("save", {})], now=NOW)
+    deep = '{"data":' + "[" * 400 + "]" * 400 + f',"hash":"{"a" * 64}","prev":"{"b" * 64}","seq":2}}\n'
+    with open(path, "a") as file:
+        file.write(deep)
+    found = verify(path)
+    assert not found.intact and "no record" in found.broken[0].why
+    assert [entry["seq"] for entry in read(path)] == [1]

@@ -17,10 +17,9 @@ import pytest
 from ctxctl.model.state import AgentState, Environment, FileState, Position, Service, WorkingFile
 from ctxctl.model.summary import FileFact
 from ctxctl.state import services
-from ctxctl.state.checks import checks, verify
+from ctxctl.state.checks import verify
 from ctxctl.state.environment import observe
 from ctxctl.state.options import ServiceOptions, StateOptions
-from ctxctl.state.stale import stale
 
 WHO = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org", "-c", "commit.gpgsign=false")
 
@@ -39,7 +38,7 @@ def saved(folder: Path, **names: str) -> AgentState:
 
 
 def by_name(state: AgentState, folder: Path, **rest: bool) -> dict[str, tuple[bool | None, str]]:
-    return {check.name: (check.ok, check.detail) for check in checks(state, folder, **rest)}
+    return {check.name: (check.ok, check.detail) for check in verify(state, folder, **rest).checks}
 
 
 @pytest.fixture
@@ -66,7 +65,7 @@ def test_nothing_changed(repo: Path) -> None:
     ]
     assert [check.ok for check in found.checks] == [True] * 5 + [None]
     assert (found.stale, found.missing, found.dirty, found.newer, found.failed) == ((), (), (), False, ())
-    assert stale(state, repo) == ()
+    assert verify(state, repo).stale == ()
 
 
 def test_the_head_moved_on_back_and_aside(repo: Path) -> None:
@@ -131,7 +130,6 @@ def test_stale_and_missing_files(tmp_path: Path) -> None:
     (tmp_path / "e").mkdir()
     found = verify(state, tmp_path)
     assert (found.stale, found.missing) == (("c", "d", "e", "b"), ("b",))
-    assert stale(state, tmp_path) == found.stale
     check = next(check for check in found.checks if check.name == "files")
     assert (check.ok, check.detail) == (False, "3 changed since: c, d, e; 1 gone: b")
 
@@ -142,15 +140,15 @@ def test_a_read_file_in_use_is_hashed_whatever_its_time_stamp(tmp_path: Path) ->
     state = saved(tmp_path, r="read")
     (tmp_path / "r").write_text("2")
     os.utime(tmp_path / "r", (1, 1))
-    assert stale(state, tmp_path) == ("r",)
-    assert stale(replace(state, working_set=()), tmp_path) == ()
+    assert verify(state, tmp_path).stale == ("r",)
+    assert verify(replace(state, working_set=()), tmp_path).stale == ()
 
 
 def test_hashes_of_a_plain_state(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("a")
     around = Environment(files=(FileState("a", "modified", sha256="0" * 64), FileState("b", "modified")))
     state = AgentState(environment=around, working_set=(WorkingFile("c", "1" * 64), WorkingFile("d")))
-    assert stale(state, tmp_path) == ("a", "c")
+    assert verify(state, tmp_path).stale == ("a", "c")
 
 
 def test_what_could_not_be_compared_is_not_called_good(tmp_path: Path) -> None:
@@ -163,7 +161,7 @@ def test_what_could_not_be_compared_is_not_called_good(tmp_path: Path) -> None:
     start = time.monotonic()
     assert by_name(state, tmp_path)["files"] == (None, "2 could not be compared")
     pipe = replace(state, environment=Environment(files=(FileState("pipe", "read", (), "0" * 64, 1),)))
-    assert stale(pipe, tmp_path) == ("pipe",)
+    assert verify(pipe, tmp_path).stale == ("pipe",)
     assert time.monotonic() - start < 1
 
 
@@ -303,7 +301,7 @@ def test_a_command_that_hangs_is_ended_with_its_children(tmp_path: Path, monkeyp
 def test_services_of_the_settings_are_checked_too(tmp_path: Path, closed: int) -> None:
     options = StateOptions(services=(ServiceOptions("web", port=closed), ServiceOptions("db", command="false")))
     state = AgentState(environment=Environment(services=(Service("web", port=1), Service("own"))))
-    found = {check.name: check.detail for check in checks(state, tmp_path, options)}
+    found = {check.name: check.detail for check in verify(state, tmp_path, options).checks}
     assert found["services:web"] == f"nothing answers on port {closed}"
     assert "services:db" in found and "services:own" in found
 
@@ -315,14 +313,14 @@ def test_names_stay_on_one_line(tmp_path: Path) -> None:
         environment=Environment(cwd="/no\nwhere", files=files, services=given),
         transcript=Position(path="/gone\x07"),
     )
-    for check in checks(state, tmp_path):
+    for check in verify(state, tmp_path).checks:
         assert check.name.isprintable() and check.detail.isprintable()
         check.detail.encode()
 
 
 def test_an_empty_state(tmp_path: Path) -> None:
-    assert {check.ok for check in checks(AgentState(), tmp_path)} == {None}
-    assert {check.ok for check in checks(AgentState(), tmp_path / "nowhere")} == {None}
+    assert {check.ok for check in verify(AgentState(), tmp_path).checks} == {None}
+    assert {check.ok for check in verify(AgentState(), tmp_path / "nowhere").checks} == {None}
 
 
 def test_checks_take_less_than_a_tenth_of_a_second(repo: Path) -> None:
@@ -333,6 +331,6 @@ def test_checks_take_less_than_a_tenth_of_a_second(repo: Path) -> None:
     times = []
     for _ in range(5):
         start = time.perf_counter()
-        assert not [check for check in checks(state, repo) if check.ok is False]
+        assert not [check for check in verify(state, repo).checks if check.ok is False]
         times.append(time.perf_counter() - start)
     assert min(times) < 0.1

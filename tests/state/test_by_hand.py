@@ -52,7 +52,7 @@ def test_issues_are_closed_by_number_or_text() -> None:
     state = changed(STATE, ByHand((("issue", "one"), ("issue", "two"), ("issue", "three"))))
     state = changed(state, ByHand(close=("2", "ONE")))
     assert state.open_issues == ("three",) and state.closed_by_hand == ("two", "one")
-    with pytest.raises(UsageError, match="no open issue '4'"):
+    with pytest.raises(UsageError, match="nothing to close: '4'"):
         changed(state, ByHand(close=("4",)))
 
 

@@ -126,3 +126,12 @@ def test_what_the_newest_window_has_in_work_is_current() -> None:
     assert state.current_subtask == known[1] and state.remaining_subtasks == (known[0],)
     tie = arranged(AgentState(), [Subtask("s1", "a", "doing"), Subtask("s2", "b", "doing")])
     assert tie.current_subtask is not None and tie.current_subtask.id == "s1"
+
+
+def test_a_task_that_takes_the_text_of_an_older_item_is_that_item() -> None:
+    """The list of an earlier session told it, and a task of this one was renamed to it: the newest word holds."""
+    known = (Subtask("s1", "fix it", "planned"),)
+    items = (Planned(Todo("fix it", "planned")), Planned(Todo("fix it", "doing", "main", "2")))
+    for both in (items, items[::-1]):
+        found, following = merged(known, Plan(both), window=1, next_id=2, same=False)
+        assert [(s.id, s.status, s.task) for s in found] == [("s1", "doing", "2")] and following == 2

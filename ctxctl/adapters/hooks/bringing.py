@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from ctxctl.adapters.hooks.base import RESUMED, HookAgent, HookEvent, context
-from ctxctl.adapters.hooks.own import lies_beside
-from ctxctl.adapters.hooks.saving import Answer, Setup, save
+from ctxctl.adapters.hooks.own import is_of_another, lies_beside
+from ctxctl.adapters.hooks.saving import LOCK_WAIT, Answer, Setup, save, state_of
 from ctxctl.errors import CtxctlError, TargetError
 from ctxctl.model.state import AgentState
 
@@ -18,26 +19,31 @@ HASH_SECONDS = 0.2
 """Seconds for git, and for the hashes of files, when a state is verified; what they don't get to is not told."""
 
 
-def resume(event: HookEvent, agent: HookAgent, setup: Setup, now: datetime) -> Answer:
-    """Bring in the resume prompt, where there is a state and its task is not over."""
-    from ctxctl.errors import NothingFoundError
-    from ctxctl.state import record
+GOES_ON = frozenset(("resume", "compact"))
+"""Sources of a session's start after which it goes on itself, so that the state of another one is none of its own."""
 
+
+def resume(event: HookEvent, agent: HookAgent, setup: Setup, now: datetime, *, own: bool) -> Answer:
+    """Bring in the resume prompt, where there is a state and its task is not over. own: the setup is the session's
+    alone, and not that of its project."""
     options = setup.options
     path = setup.folder / options.state_file
-    try:
-        state = record.load(path)
-    except NothingFoundError:
+    state = state_of(setup)
+    if state is None:
         return Answer(b"", "no state: nothing to bring in")
+    if not own and event.source in GOES_ON and is_of_another(state.transcript, event):
+        return Answer(b"", f"the state is of another session ({state.transcript.id}): nothing to bring in")
     state, note = caught_up(state, event, setup, now)
     if event.source not in RESUMED and not unfinished(state):
         return Answer(b"", f"{note}the task of the state is done: nothing to bring in")
     try:
         text = prompt_of(state, setup, agent)
+        refused: dict[str, Any] = {}
     except TargetError:
         text = pointer(state, path, setup.folder / options.progress_file)
+        refused = {"by": "hook", "target_tokens": options.resume_budget, "agent_limit": agent.context_limit}
     size = f"{agent.measured(text):,} of {agent.context_limit:,}"
-    note += f"brought in window {state.window_id}: {size}" + _recorded(state, setup, now)
+    note += f"brought in window {state.window_id}: {size}" + _recorded(state, setup, now, refused)
     return Answer(context(event.name, text), note)
 
 
@@ -82,7 +88,13 @@ def prompt_of(state: AgentState, setup: Setup, agent: HookAgent) -> str:
 
     def made(size: Callable[[str], int]) -> str:
         return prompt(
-            state, count=size, budget=budget, checks=verified.checks, stale=verified.stale, warnings=warnings
+            state,
+            count=size,
+            budget=budget,
+            checks=verified.checks,
+            stale=verified.stale,
+            warnings=warnings,
+            where=str(setup.folder / setup.options.state_file),
         ).text
 
     # what an agent takes is nearly always less than the budget: then tokens are counted once and not part by part
@@ -112,20 +124,23 @@ def pointer(state: AgentState, path: Path, progress: Path) -> str:
     return "\n".join(lines)
 
 
-def _recorded(state: AgentState, setup: Setup, now: datetime) -> str:
-    """Put it into the audit trail; what kept it out, for the log: the window gets its prompt all the same."""
+def _recorded(state: AgentState, setup: Setup, now: datetime, refused: Mapping[str, Any]) -> str:
+    """Put it into the audit trail; what kept it out, for the log: the window gets its prompt all the same. refused:
+    what was longer than may be brought in."""
     from ctxctl.state import audit
 
+    about = {"trigger": "hook", "state_version": state.state_version, "window_id": state.window_id}
+    turn, id_ = state.transcript.turn or None, state.transcript.id
+    events = [audit.Event("resume", about, turn, id_)]
+    if refused:
+        events.insert(0, audit.Event("budget_refusal", {**about, **refused}, turn, id_))
     try:
-        audit.record(
-            setup.folder,
-            setup.options,
-            "resume",
-            {"trigger": "hook", "state_version": state.state_version, "window_id": state.window_id},
+        audit.append(
+            setup.folder / setup.options.audit_file,
+            events,
             now=now,
-            turn=state.transcript.turn or None,
-            transcript=state.transcript.id,
             mode_of=str(setup.folder / setup.options.state_file),
+            wait=LOCK_WAIT,
         )
     except (CtxctlError, OSError, ValueError) as error:
         return f"; not in the audit trail: {error}"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,15 +17,48 @@ from ctxctl.adapters.hooks.places import backups
 from ctxctl.errors import ConfigError, InputError, UsageError
 from ctxctl.registry import closest
 
-OURS = re.compile(r"""(?:^|[\s/\\"'])ctxctl(?:\.exe)?["']?\s+hook\s+run(?:\s|$)""")
-"""A command that is ctxctl's, whoever wrote it and wherever it is installed."""
+PROGRAM = re.compile(r"ctxctl(?:\.exe)?", re.IGNORECASE if os.name == "nt" else 0)
+PYTHON = re.compile(r"(?:python|pypy)[\d.w]*(?:\.exe)?", re.IGNORECASE if os.name == "nt" else 0)
+MENTIONED = re.compile(r"""(?:^|[\s/\\"'`;&|(])ctxctl(?:\.exe)?["']?\s+hook\s+run\b""")
+"""A command in which ctxctl is called as a hook, by itself or among other things."""
+OPERATORS = frozenset(";&|()")
 
 HOOKS = "hooks"
 
 
+def is_ours(command: str) -> bool:
+    """Whether a command is the call of ctxctl as a hook and nothing else, wherever that is installed. One that does
+    more, also one that only sets a variable before, is its user's own."""
+    if "`" in command or "$(" in command or "\n" in command.strip():
+        return False
+    for posix in (True, False):  # a path of Windows has signs that a shell elsewhere takes away
+        words = _words(command, posix)
+        if words is None:
+            continue
+        if any(word and set(word) <= OPERATORS for word in words):
+            return False
+        names = [re.split(r"[/\\]", word)[-1] for word in words[:1]]
+        if names and PROGRAM.fullmatch(names[0]) and words[1:3] == ["hook", "run"]:
+            return True
+        if names and PYTHON.fullmatch(names[0]) and words[1:5] == ["-m", "ctxctl", "hook", "run"]:
+            return True
+    return False
+
+
+def _words(command: str, posix: bool) -> list[str] | None:
+    """The words of a command, its operators apart; None for one that is cut off within quotes."""
+    lexer = shlex.shlex(command, posix=posix, punctuation_chars=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    try:
+        words = list(lexer)
+    except ValueError:
+        return None
+    return words if posix else [word.strip("\"'") for word in words]
+
+
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """One hook of ours in a settings file. group: the whole group when it holds nothing else, else None."""
+    """One hook in a settings file that calls ctxctl. group: the whole group when it holds nothing else, else None."""
 
     event: str
     command: str
@@ -83,9 +118,19 @@ def read(path: Path) -> str | None:
 
 def installed(text: str | None, path: Path) -> list[Installed]:
     """The hooks of ctxctl in a settings file. Raises ConfigError for one that is damaged."""
+    return [one for one in _found(text, path) if is_ours(one.command)]
+
+
+def others(text: str | None, path: Path) -> list[Installed]:
+    """Hooks in a settings file that call ctxctl among other things: those are their user's, and are left alone. Raises
+    ConfigError for one that is damaged."""
+    return [one for one in _found(text, path) if not is_ours(one.command) and MENTIONED.search(one.command)]
+
+
+def _found(text: str | None, path: Path) -> list[Installed]:
     if text is None or not text.lstrip("\ufeff").strip():
         return []
-    return [found for _, found in _ours(*_scanned(text, path), path)]
+    return [one for _, one in _hooks(*_scanned(text, path), path)]
 
 
 def with_hooks(text: str | None, wanted: Mapping[str, Mapping[str, Any]], path: Path) -> str:
@@ -142,6 +187,18 @@ def diff(change: Change) -> str:
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
+def spent_backups(change: Change) -> list[Path]:
+    """Copies that hold exactly what the file holds now, where nothing is to be left beside it."""
+    held = []
+    for copy in backups(change.path) if not change.keep and change.after is not None else ():
+        try:
+            if not copy.is_symlink() and read(copy) == change.after == read(change.path):
+                held.append(copy)
+        except InputError:
+            continue
+    return held
+
+
 def same_backup(change: Change) -> Path | None:
     """A copy of what is there now that an earlier installation left."""
     for copy in backups(change.path):
@@ -176,8 +233,8 @@ def _shape(text: str, node: Node, path: Path, what: str) -> ConfigError:
     return ConfigError(what, path=str(path), line=line, hint="mend the file by hand; nothing was changed")
 
 
-def _ours(text: str, root: Node, path: Path) -> list[tuple[tuple[int, int, int], Installed]]:
-    """Our hooks with their place: number of the event, of the group in it, of the hook in that."""
+def _hooks(text: str, root: Node, path: Path) -> list[tuple[tuple[int, int, int], Installed]]:
+    """All hooks with their place: number of the event, of the group in it, of the hook in that."""
     hooks = _events(text, root, path)
     found: list[tuple[tuple[int, int, int], Installed]] = []
     if hooks is None or hooks.keys is None:
@@ -188,7 +245,7 @@ def _ours(text: str, root: Node, path: Path) -> list[tuple[tuple[int, int, int],
             for h, run in enumerate(runs.children if runs is not None else ()):
                 value = json.loads(text[run.start : run.end])
                 command = value.get("command") if isinstance(value, dict) else None
-                if isinstance(command, str) and OURS.search(command):
+                if isinstance(command, str):
                     alone = runs is not None and len(runs.children) == 1
                     whole = json.loads(text[group.start : group.end]) if alone else None
                     found.append(((e, g, h), Installed(name, command, whole)))
@@ -210,7 +267,8 @@ def _without(
     """The text without our hooks of these events. tidy: also without the lists that this leaves empty, and those of
     the events that were emptied before."""
     while True:
-        found = [place for place, one in _ours(*_scanned(text, path), path) if one.event in events]
+        hooks_ = _hooks(*_scanned(text, path), path)
+        found = [place for place, one in hooks_ if one.event in events and is_ours(one.command)]
         if not found:
             break
         text = _taken_out(text, *found[-1], path)

@@ -83,12 +83,11 @@ def is_settings(agent: HookAgent, top: str, path: str) -> bool:
 
 
 def backups(path: Path) -> Iterator[Path]:
-    """The copies beside a settings file, the oldest first."""
+    """The copies beside a settings file, by their number. One in between may be gone."""
     for number in range(MOST_BACKUPS):
         copy = path.with_name(f"{path.name}.bak{number or ''}")
-        if not copy.exists():
-            return
-        yield copy
+        if copy.is_file():
+            yield copy
 
 
 def missing_program(command: str) -> str | None:

@@ -18,7 +18,7 @@ a second, and are so with room to spare; a file that is called 20 MB may hold 20
 OUTSIDE = 0.3
 """Seconds for git, and for the hashes of files."""
 LOCK_WAIT = 0.3
-"""Seconds that a hook waits for another writer of the state."""
+"""Seconds that a hook waits for another writer of the state, and of the audit trail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,13 @@ class Answer:
 
     out: bytes
     note: str
+
+
+def state_of(setup: Setup) -> AgentState | None:
+    """The state as it stands, None where there is none. Raises InputError for one that can't be read."""
+    from ctxctl.state.store import StateStore
+
+    return StateStore(setup.folder / setup.options.state_file, setup.folder / setup.options.progress_file).load()
 
 
 def save(path: str, setup: Setup, now: datetime, why: str) -> tuple[AgentState, str]:

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,6 +25,8 @@ app = typer.Typer(
 
 SHOWN = 20
 """Records that the text form shows."""
+PIECE = 1000
+"""Records that are written at once."""
 
 
 class Form(StrEnum):
@@ -91,19 +94,21 @@ def show(
     begin = _since(since)
     path = _path(file, state_dir, config)
     most = (SHOWN if chosen is Form.text else 0) if last is None else last
-    kept: deque[Mapping[str, Any]] = deque(maxlen=most or None)
-    found = 0
-    for record in read(path):
-        if (not wanted or record.get("type") in wanted) and (begin is None or _at(record) >= begin):
-            found += 1
-            kept.append(record)
-    if not found:
+    fits = _Counted(
+        record
+        for record in read(path)
+        if (not wanted or record.get("type") in wanted) and (begin is None or _at(record) >= begin)
+    )
+    # all of a long trail never lies in memory: only so many as were asked for do, and a text
+    shown: Iterator[Mapping[str, Any]] = iter(deque(fits, maxlen=most)) if most else fits
+    first = next(shown, None)
+    if first is None:
         raise NothingFoundError(
             "no record fits", path=str(path), hint=f"`ctxctl audit show --last 0 {path}` shows all that there is"
         )
     settings = {"types": sorted(wanted), "since": begin.isoformat() if begin is not None else None, "last": most}
     streams = Streams(colour=color.value, verbosity=-1 if quiet else 0)
-    streams.payload(_form(chosen, str(path), kept, found, settings, streams))
+    streams.payload(_form(chosen, str(path), chain((first,), shown), fits, settings, streams))
     return ExitCode.OK
 
 
@@ -168,28 +173,69 @@ def verify(
     return ExitCode.OK if found.intact else ExitCode.FINDING
 
 
+class _Counted:
+    """Records on their way through, and how many they were so far."""
+
+    def __init__(self, records: Iterable[Mapping[str, Any]]) -> None:
+        self._records = iter(records)
+        self.number = 0
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        return self
+
+    def __next__(self) -> Mapping[str, Any]:
+        record = next(self._records)
+        self.number += 1
+        return record
+
+
 def _form(
     form: Form,
     path: str,
-    kept: Iterable[Mapping[str, Any]],
-    found: int,
+    records: Iterator[Mapping[str, Any]],
+    found: _Counted,
     settings: dict[str, Any],
     streams: Streams,
 ) -> bytes | Iterator[bytes]:
-    from ctxctl.reports.build.audit import COLUMNS, audit_report, csv_rows
-    from ctxctl.reports.json import dumps, envelope, pieces
+    """The output. found: of which the records are the newest; its number is whole when they are through."""
+    from ctxctl.reports.build.audit import audit_report
+    from ctxctl.reports.json import dumps
 
-    records = list(kept)
     if form is Form.json:
-        result = {"path": path, "found": found, "shown": len(records), "records": records}
-        return pieces(envelope("audit", settings, result))
+        return _json(path, records, found, settings)
     if form is Form.jsonl:
         return (dumps(record) for record in records)
     if form is Form.csv:
-        from ctxctl.reports.csv import render
+        return _csv(records)
+    kept = list(records)
+    return streams.text([audit_report(path, kept, found.number)])
 
-        return render(COLUMNS, csv_rows(records)).encode()
-    return streams.text([audit_report(path, records, found)])
+
+def _json(
+    path: str, records: Iterator[Mapping[str, Any]], found: _Counted, settings: dict[str, Any]
+) -> Iterator[bytes]:
+    """The envelope around its records; how many there are is known, and told, behind them."""
+    from ctxctl.reports.json import dumps, envelope
+
+    shown = _Counted(records)
+    before, _, after = dumps(envelope("audit", settings, {"path": path, "records": []})).rpartition(b"[]")
+    mark = before + b"["
+    while piece := list(islice(shown, PIECE)):
+        yield mark + dumps(piece)[1:-2]
+        mark = b","
+    counts = dumps({"found": found.number, "shown": shown.number})
+    yield b"]," + counts[1:-2] + after
+
+
+def _csv(records: Iterator[Mapping[str, Any]]) -> Iterator[bytes]:
+    from ctxctl.reports.build.audit import COLUMNS, csv_rows
+    from ctxctl.reports.csv import render
+
+    head: tuple[Any, ...] = COLUMNS
+    while piece := list(islice(records, PIECE)):
+        rows = csv_rows(piece)
+        yield render(head or next(rows), rows).encode()
+        head = ()
 
 
 def _path(file: Path | None, state_dir: Path | None, config: Path | None) -> Path:

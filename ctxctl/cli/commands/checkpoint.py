@@ -61,7 +61,11 @@ def checkpoint(
     close: Annotated[
         list[str] | None,
         typer.Option(
-            "--close", metavar="N", help="This open issue is settled.", show_default=False, rich_help_panel=HAND
+            "--close",
+            metavar="N",
+            help="This open issue is settled; by its text any constraint, criterion, learning or service goes.",
+            show_default=False,
+            rich_help_panel=HAND,
         ),
     ] = None,
     service: Annotated[
@@ -80,6 +84,10 @@ def checkpoint(
     ] = False,
     new: Annotated[
         bool, typer.Option("--new", help="Another task begins; the state of the one before is kept beside it.")
+    ] = False,
+    same_task: Annotated[
+        bool,
+        typer.Option("--same-task", help="The transcript is the next window of the state's task in any case."),
     ] = False,
     if_version: Annotated[
         int | None,
@@ -170,6 +178,7 @@ def checkpoint(
         ledger_file=settings.contract.ledger_file,
         force=force,
         new=new,
+        same_task=same_task,
         audit=audit,
     )
     now = datetime.now(UTC)

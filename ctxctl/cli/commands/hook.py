@@ -128,8 +128,9 @@ def uninstall(
 ) -> int:
     """Show the difference of the settings file, ask, and write it.
 
-    What was there before the installation comes back byte for byte, as long as nothing else changed since; a file
-    that the installation made is removed. Otherwise the hooks of ctxctl are taken out, and all else stays.
+    What was there before the installation comes back byte for byte, as long as nothing else changed since, and the
+    copy of it (.bak) is removed; a file that the installation made is removed too. Otherwise the hooks of ctxctl are
+    taken out, and all else stays. A command of yours that calls ctxctl among other things is told and left alone.
 
     Examples:
 
@@ -178,6 +179,9 @@ def status(as_json: opt.Json = False, color: opt.ColourOption = opt.Colour.auto,
         from ctxctl.reports.build.hooks import hooks_report
 
         streams.payload(streams.text([hooks_report(result)]))
+        for place in result["files"]:
+            for one in place["others"]:
+                streams.note(f"{place['path']}: {one['event']} runs ctxctl among other things: {one['command']!r}")
     return ExitCode.OK
 
 

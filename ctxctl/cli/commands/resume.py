@@ -133,6 +133,7 @@ def resume(
         options=settings.cross_window,
         others=(settings.compaction.notes_file, settings.contract.ledger_file),
         run_commands=run_commands,
+        where=source.path if source.saved else "",
     )
     _unknown(model, streams)
     run = _Run(source, made, form, output, force, as_json, model, streams, now)

@@ -45,7 +45,7 @@ def test_a_required_artifact_that_is_missing(way: Any, compact: Any, session: An
     original = path.read_bytes()
     done = compact("--to", "10%", *way, path)
     assert done.code == 1 and path.read_bytes() == original
-    assert names(folder) == ["agent_ledger.jsonl", "s.jsonl"]  # only what became of it is noted
+    assert names(folder) == ["agent_audit.jsonl", "agent_ledger.jsonl", "s.jsonl"]  # only what became of it is noted
     (row,) = [json.loads(line) for line in (folder / "agent_ledger.jsonl").read_text().splitlines()]
     assert row["ok"] is False and row["required"] is True and row["recall_id"] is None
     assert done.err.splitlines()[0].startswith(f"failed: {path}: text 'detail': not in the window: 'value_0_80 = ")
@@ -58,7 +58,7 @@ def test_its_json_is_the_same_object(compact: Any, session: Any, contract: Any) 
     done = compact("--to", "10%", "-o", "o.jsonl", "--json", session())
     found = done.result()
     assert done.code == 1 and found["output"] is None and found["recall_id"] is None
-    assert found["validators"][0]["ok"] is False and found["written"] == ["agent_ledger.jsonl"]
+    assert found["validators"][0]["ok"] is False and found["written"] == ["agent_ledger.jsonl", "agent_audit.jsonl"]
 
 
 def test_an_optional_one_warns(compact: Any, session: Any, folder: Path, contract: Any) -> None:
