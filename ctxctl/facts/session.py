@@ -26,8 +26,8 @@ SAME = 60
 
 
 class SessionFacts:
-    """Collects the facts of a session. Feed it every block of the main thread in order. alone: the session has nothing to
-    do with the task of a resume prompt that stands in it."""
+    """Collects the facts of a session. Feed it every block of the main thread in order. alone: the session has nothing
+    to do with the task of a resume prompt that stands in it."""
 
     def __init__(self, *, alone: bool = False) -> None:
         self._alone = alone

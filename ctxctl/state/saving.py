@@ -113,7 +113,10 @@ def checkpoint(
         version = update.state.state_version if update.state is not None else 0
         state = replace(made.state, state_version=version + 1, saved_at=time_stamp(now))
         if wish.notes:
-            written += _note(wish, state, folder, now)
+            try:
+                written += _note(wish, state, folder, now, wait)
+            except InputError as error:  # the state is worth more than the notes of it
+                made.told.append(f"warning: nothing was noted: {error}")
         update.save(state, mode_of=_mode_of(wish))
     written += [str(store.path), str(store.progress)]
     if wish.audit:
@@ -327,11 +330,11 @@ def without_secrets(state: AgentState) -> AgentState:
     return replace(state, transcript=replace(position, carry=carry, reading=reading))
 
 
-def _note(wish: Wish, state: AgentState, folder: Path, now: datetime) -> list[str]:
+def _note(wish: Wish, state: AgentState, folder: Path, now: datetime, wait: float) -> list[str]:
     """What the state tells and the notes don't yet is noted (requirement C3). Returns what was written."""
     path = folder / wish.notes_file
     entries = Notebook(str(path), read_notes(path)).untold(entries_of(known(state, same=True)))
-    return [str(path)] if append_notes(path, entries, now, mode_of=_mode_of(wish)) else []
+    return [str(path)] if append_notes(path, entries, now, mode_of=_mode_of(wish), wait=wait) else []
 
 
 def _mode_of(wish: Wish) -> str | None:
@@ -366,4 +369,5 @@ def _recorded(wish: Wish, state: AgentState, folder: Path, options: StateOptions
         turn=state.transcript.turn or None,
         transcript=state.transcript.id,
         mode_of=_mode_of(wish),
+        wait=options.lock_wait if wish.wait is None else wish.wait,
     )

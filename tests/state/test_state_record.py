@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +17,18 @@ from ctxctl.errors import CtxctlError, InputError, NothingFoundError
 from ctxctl.model.state import AgentState, Environment, FileState, Position, Service, Subtask, TailBlock, WorkingFile
 from ctxctl.model.summary import Commit, DecisionFact, TestRun, Todo
 from ctxctl.state import record
+from ctxctl.state.by_hand import ByHand
+from ctxctl.state.options import StateOptions
+from ctxctl.state.saving import Wish, checkpoint
 
+SAMPLE = Path(__file__).parents[2] / "sample_transcripts" / "axios-to-fetch.jsonl"
+NOW = datetime(2026, 11, 30, tzinfo=UTC)
 TEXT = st.text(max_size=30)
 STATUS = st.sampled_from(["planned", "doing", "done"])
+EXTRA = st.dictionaries(st.sampled_from(["mine", "x_1", "extra"]), st.integers() | TEXT, max_size=2)
 SUBTASK = st.builds(
     Subtask, st.just(""), TEXT, STATUS, TEXT, st.sampled_from(["transcript", "hand", "note"]), st.none() | TEXT,
-    st.integers(1, 9), TEXT, st.none() | STATUS,
+    st.integers(1, 9), TEXT, st.none() | STATUS, EXTRA,
 )  # fmt: skip
 FILE = st.builds(FileState, TEXT, st.sampled_from(["read", "modified"]), st.lists(TEXT, max_size=2).map(tuple))
 STATE = st.builds(
@@ -38,6 +46,7 @@ STATE = st.builds(
         st.none() | TEXT,
         files=st.lists(FILE, max_size=2).map(tuple),
         services=st.lists(st.builds(Service, TEXT, st.none() | st.integers(1, 65535)), max_size=2).map(tuple),
+        extra=EXTRA,
     ),
     tail=st.lists(st.builds(TailBlock, st.integers(1, 9), TEXT, TEXT, TEXT), max_size=2).map(tuple),
     todos=st.lists(st.builds(Todo, TEXT, STATUS), max_size=2).map(tuple),
@@ -45,7 +54,7 @@ STATE = st.builds(
     commits=st.lists(st.builds(Commit, TEXT), max_size=2).map(tuple),
     tests=st.lists(st.builds(TestRun, TEXT, st.just("failed")), max_size=2).map(tuple),
     transcript=st.builds(Position, st.none() | TEXT, TEXT, carry=st.just({"open": [["x", 1]], "n": 3})),
-    extra=st.dictionaries(st.just("mine") | st.just("x_1"), st.integers() | TEXT, max_size=2),
+    extra=EXTRA,
 )
 
 
@@ -150,3 +159,68 @@ def test_a_position_that_was_changed_by_hand_is_not_read_on_from() -> None:
     for key, changed in (("offset", 99), ("carry", {"n": 2}), ("reading", {}), ("seal", "")):
         found = record.from_json({**value, "transcript": {**value["transcript"], key: changed}}).transcript
         assert (found.mark, found.carry, found.reading, found.id) == ("", {}, {}, "id")
+
+
+KEPT: dict[str, Any] = {
+    "task_goal": "x",
+    "environment": {"cwd": "/w", "container": {"image": "node:22"}, "extra": [1], "git_head": "ab"},
+    "completed_subtasks": [{"text": "a", "status": "done", "owner": "Kim", "extra": None}, "b"],
+    "current_subtask": {"text": "c", "points": 3},
+    "remaining_subtasks": [{"text": "d", "due": "2026-12-24"}],
+}
+
+
+def test_unknown_keys_of_the_environment_and_of_subtasks_are_kept() -> None:
+    state = record.from_json(KEPT)
+    assert state.environment.extra == {"container": {"image": "node:22"}, "extra": [1]}
+    assert [s.extra for s in state.subtasks] == [
+        {"owner": "Kim", "extra": None}, {}, {"points": 3}, {"due": "2026-12-24"},
+    ]  # fmt: skip
+    written = json.loads(record.dumps(state))
+    assert written["environment"]["container"] == {"image": "node:22"} and written["environment"]["extra"] == [1]
+    done, plain = written["completed_subtasks"]
+    assert (done["owner"], done["extra"], done["text"]) == ("Kim", None, "a")
+    assert "extra" not in plain
+    assert written["current_subtask"]["points"] == 3
+    assert written["remaining_subtasks"][0]["due"] == "2026-12-24"
+    assert record.from_json(written) == state
+    assert KEPT["current_subtask"] == {"text": "c", "points": 3}, "what is given is not changed"
+
+
+def test_unknown_keys_outlive_a_checkpoint(tmp_path: Path) -> None:
+    """All that a checkpoint does to a subtask and to the environment: marked, moved, observed, a task added."""
+    path = tmp_path / "agent_state.json"
+    path.write_text(json.dumps({**KEPT, "team": "blue", "environment": {**KEPT["environment"], "cwd": str(tmp_path)}}))
+    by_hand = ByHand(done=("c",), doing=("d",), planned=("a",), todos=("e",), services=(Service("db", 5432),))
+    for wish in (Wish(by_hand=by_hand), Wish(by_hand=ByHand(sets=(("cwd", str(tmp_path)),))), Wish(from_notes=True)):
+        checkpoint(wish, tmp_path, StateOptions(), NOW)
+    written = json.loads(path.read_bytes())
+    found = {s.text: dict(s.extra) for s in record.from_json(written).subtasks}
+    assert found == {
+        "a": {"owner": "Kim", "extra": None}, "b": {}, "c": {"points": 3}, "d": {"due": "2026-12-24"}, "e": {},
+    }  # fmt: skip
+    assert (written["team"], written["environment"]["container"]) == ("blue", {"image": "node:22"})
+    assert written["environment"]["services"] == [{"name": "db", "port": 5432, "command": None}]
+
+
+def test_unknown_keys_outlive_what_a_transcript_says(tmp_path: Path) -> None:
+    session = tmp_path / "s.jsonl"
+    shutil.copy(SAMPLE, session)
+    checkpoint(Wish(str(session)), tmp_path, StateOptions(), NOW)
+    path = tmp_path / "agent_state.json"
+    value = json.loads(path.read_bytes())
+    for subtask in (*value["completed_subtasks"], *value["remaining_subtasks"]):
+        subtask["ticket"] = subtask["id"]
+    value["environment"]["container"] = "node:22"
+    assert value["completed_subtasks"]
+    path.write_text(json.dumps(value))
+    for force in (False, True):  # read on; read anew
+        checkpoint(Wish(str(session), force=force), tmp_path, StateOptions(), NOW)
+        again = json.loads(path.read_bytes())
+        assert [s["ticket"] for s in again["completed_subtasks"]] == [s["id"] for s in value["completed_subtasks"]]
+        assert again["environment"]["container"] == "node:22"
+
+
+def test_a_subtask_of_unknown_keys_can_be_hashed() -> None:
+    one, other = (Subtask("s1", "a", "planned", extra={"n": n}) for n in ([1], [2]))
+    assert hash(one) == hash(other) and one != other
