@@ -122,6 +122,11 @@ def request(text: str) -> str:
     return line if len(line) <= LONGEST else shortened(line, LONGEST - 1) + "…"
 
 
+def correction(text: str) -> str:
+    """A prompt that takes back what was done before, as a lesson."""
+    return f"the user corrected: {request(text)}"
+
+
 def is_correction(text: str) -> bool:
     """Whether a prompt takes back what was done before."""
     return _CORRECTION.match(text.lstrip()) is not None

@@ -268,7 +268,7 @@ class SessionFacts:
         found = [c for c in self._constraints.found if c.block not in gone and is_directive(c.text)]
         known = self._seed.goal_known
         corrections = [
-            (p.block, f"the user corrected: {prompts.request(p.text)}")
+            (p.block, prompts.correction(p.text))
             for p in prompted[0 if known else 1 :]
             if prompts.is_correction(p.text)
         ]

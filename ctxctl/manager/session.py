@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from math import floor
 
@@ -13,6 +13,7 @@ from ctxctl.compaction.options import CompactionOptions
 from ctxctl.eviction.base import Setting
 from ctxctl.eviction.hybrid import Hybrid
 from ctxctl.eviction.options import EvictionOptions
+from ctxctl.facts.prompts import correction
 from ctxctl.facts.session import SessionFacts
 from ctxctl.manager.compactor import Compacted, Compactor
 from ctxctl.model.edits import Outcome
@@ -145,6 +146,16 @@ class SessionCompactor:
         return CompactedSession(live, goal, done, outcome, self._facts)
 
 
+class _Others:
+    """Blocks of other conversations in the file, and those that a rewind left behind."""
+
+    def __init__(self, gone: frozenset[int], own: range) -> None:
+        self._gone, self._own = gone, own
+
+    def __contains__(self, number: object) -> bool:
+        return number in self._gone or (isinstance(number, int) and number >= 0 and number not in self._own)
+
+
 class _Past:
     """Blocks from before the newest full compaction, and those that a rewind left behind."""
 
@@ -159,13 +170,20 @@ def told(facts: SessionFacts, live: LiveWindow) -> SessionSummary:
     """What a summary may tell. Files, plan, tests and commits are those of the whole session; what was said counts only
     as far as the window still held it: the agent's own compaction told the rest, and what it let go does not come
     back."""
-    everything = facts.summary(live.gone)
+    gone: Container[int] = live.gone
+    if len(live.transcript.conversations) > 1:
+        gone = _Others(live.gone, range(live.numbers[0], live.numbers[-1] + 1))
+    everything = facts.summary(gone)
+    # the newest prompt stays in the window, so that what it corrects is said there
+    newest = correction(facts.asked(gone))
+    everything = replace(everything, learnings=tuple(t for t in everything.learnings if t != newest))
     cuts = [c for c in live.transcript.compactions if c.kind == "full" and not c.abandoned]
     if not cuts:
         return everything
     said = facts.summary(_Past(live.gone, cuts[-1].at, frozenset(cuts[-1].kept)))
     return replace(
         said,
+        learnings=tuple(text for text in said.learnings if text != newest),
         files=everything.files,
         todos=everything.todos,
         tests=everything.tests,

@@ -169,25 +169,12 @@ def lock_until(path: Path, file: BinaryIO, end: float, wait: float, *, shared: b
     """Take the file's lock; it is let go when the file is closed. Where the system has no such locks, appending in one
     piece is what keeps writers apart. end: when to give up, by `time.monotonic`; wait: the seconds until then, for the
     words of the InputError. shared: with others that read."""
-    try:
-        import fcntl
-    except ImportError:
-        return
-    mode = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB
-    while True:
-        try:
-            fcntl.flock(file.fileno(), mode)
-            return
-        except BlockingIOError:
-            if time.monotonic() >= end:
-                raise InputError(
-                    f"another process has been writing it for {wait:g} s",
-                    path=str(path),
-                    hint="run it again when that one has finished",
-                ) from None
-            time.sleep(POLL)
-        except OSError:  # a file system without locks
-            return
+    if not _taken(file.fileno(), end, shared):
+        raise InputError(
+            f"another process has been writing it for {wait:g} s",
+            path=str(path),
+            hint="run it again when that one has finished",
+        )
 
 
 @contextmanager
@@ -199,33 +186,38 @@ def locked(folder: Path, *, wait: float) -> Iterator[None]:
     Raises InputError for a folder that there is not.
     """
     try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError as error:
         raise InputError(f"can't be written: {error.strerror or error}", path=str(folder)) from None
     try:
-        end = time.monotonic() + wait
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() >= end:
-                    raise RefusedError(
-                        f"another process has been writing the state for {wait:g} s",
-                        path=str(folder),
-                        hint="run it again; cross_window.lock_wait in the settings waits longer",
-                    ) from None
-                time.sleep(POLL)
-            except OSError:  # a file system without locks
-                break
+        if not _taken(handle, time.monotonic() + wait, False):
+            raise RefusedError(
+                f"another process has been writing the state for {wait:g} s",
+                path=str(folder),
+                hint="run it again; cross_window.lock_wait in the settings waits longer",
+            )
         yield
     finally:
         os.close(handle)
+
+
+def _taken(handle: int, end: float, shared: bool) -> bool:
+    """Whether the lock of what is open was got in time; where the system or the file system has none, it always is."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    mode = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB
+    while True:
+        try:
+            fcntl.flock(handle, mode)
+            return True
+        except BlockingIOError:
+            if time.monotonic() >= end:
+                return False
+            time.sleep(POLL)
+        except OSError:
+            return True
 
 
 def replace_whole(path: Path, data: bytes, *, mode_of: str | None = None) -> None:

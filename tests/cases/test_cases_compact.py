@@ -205,7 +205,7 @@ def test_046_the_floor_is_said_at_once(within: Any, folder: Path, save: Any) -> 
         done = within("compact", "--to", "1000", *way, source)
         assert time.monotonic() - started < 10 and done.status == 5
         assert "1,000 tokens can't be met" in done.err and "(system " in done.err
-        assert sorted(p.name for p in folder.iterdir()) == ["floor.jsonl"]
+        assert sorted(p.name for p in folder.iterdir()) == ["agent_audit.jsonl", "floor.jsonl"]  # a refusal is recorded
     found = within("compact", "--to", "1000", "--json", "--dry-run", source).result
     assert found["floor"]["tokens"] > 1000 and next(iter(found["floor"]["causes"])) == "system"
     assert source.read_bytes() == case("046").read_bytes()
@@ -287,7 +287,7 @@ def test_049_a_summary_that_fails(name: str, within: Any, folder: Path) -> None:
     options = ("--to", "50%", "-s", "conversation", "--llm", command, "-o", out)
     done = within("compact", *options, "--on-llm-failure", "fail", source)
     assert done.status == 5 and done.out == b"" and "the summary failed" in done.err and said in done.err
-    assert [p.name for p in folder.iterdir()] == [".ctxctl.yaml"] and source.read_bytes() == before
+    assert {p.name for p in folder.iterdir()} == {".ctxctl.yaml", "agent_audit.jsonl"} and source.read_bytes() == before
     done = within("compact", *options, "--json", source)
     assert done.status == 0 and said in done.result["steps"][0]["fallback"] and said in done.err
     assert done.result["llm"]["failures"] >= 1 and source.read_bytes() == before

@@ -153,7 +153,8 @@ def test_may_be_sent_and_fits_or_is_refused(path: Path, share: str, passes: Pass
         return
     assert done.code in (0, 5), done.error
     if done.code == 5:
-        assert not done.out.exists() and done.result["written"] == [] and not done.result["target_met"]
+        assert not done.out.exists() and not done.result["target_met"]
+        assert {Path(name).name for name in done.result["written"]} <= {"agent_audit.jsonl"}  # a refusal is recorded
         assert done.result["target"] < floor(done), done.result["floor"]
         return
     assert violations(path, done.out, done.format, done.digest) == []

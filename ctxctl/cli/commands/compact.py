@@ -182,7 +182,7 @@ def compact(
     Without a model everything is extractive and deterministic. Long outputs shrink to their findings first, then what
     is old is told in less detail, then the old part becomes one summary; what is still missing is evicted. The system
     prompt, the task, pinned text, the newest request and open calls are never touched. If the target can't be met,
-    nothing is written and the status is 5.
+    no transcript is written and the status is 5.
 
     \b
     Examples:
