@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
-from ctxctl.errors import InputError
 from ctxctl.model.text import clean
 from ctxctl.state.contract import Checked
 from ctxctl.state.files import append_whole, appending, time_stamp
@@ -45,23 +43,3 @@ def append(
     lines = [json.dumps({**head, **asdict(outcome)}, ensure_ascii=False, separators=(",", ":")) for outcome in outcomes]
     with appending(path, mode_of=mode_of) as file:
         append_whole(path, file, clean("\n".join(lines) + "\n").encode())
-
-
-def read(path: Path) -> list[dict[str, Any]]:
-    """The lines of a ledger; none where there is no file. What a crash left of a line is passed over. Raises InputError
-    for a file that can't be read."""
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise InputError(f"can't be read: {error.strerror or error}", path=str(path)) from None
-    found = []
-    for line in data.split(b"\n"):
-        try:
-            record = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(record, dict):
-            found.append(record)
-    return found

@@ -55,7 +55,8 @@ def load(path: Path) -> AgentState:
     except orjson.JSONDecodeError as error:
         raise InputError(f"no JSON: {error.msg}", path=str(path), line=error.lineno, hint=_MOVE) from None
     if not is_state(value):
-        raise InputError("no state of a task: it has neither `task_goal` nor `remaining_subtasks`", path=str(path))
+        what = "no state of a task: it has neither `task_goal` nor `remaining_subtasks`"
+        raise InputError(what, path=str(path), hint=_MOVE)
     return from_json(value, path=str(path))
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+TOLD = ("task_goal", "constraints", "completed_subtasks", "current_subtask", "remaining_subtasks", "decisions", "tail")
 STATE: dict[str, Any] = {
     "schema": "ctxctl.state/1",
     "state_version": 7,
@@ -70,6 +74,57 @@ def test_a_state_elsewhere(ctxctl: Any, state: Any, tmp_path: Path) -> None:
     assert f", all of it in {path}." in files[0]
     assert piped == files[0].replace(f", all of it in {path}", "")  # there is no file to name
     assert "Port the refunds" in prompts[0]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"task_goal": "Port it", "remaining_subtasks": ["a"]}',
+        b'\xef\xbb\xbf\n{\n "remaining_subtasks": ["a"],\n "task_goal": "Port it"}\n',
+        json.dumps({"tail": ["x" * 9000] * 9, "remaining_subtasks": ["a"], "task_goal": "Port it"}, indent=1).encode(),
+    ],
+)
+def test_a_plain_state_on_stdin_is_one_as_in_a_file(data: bytes, ctxctl: Any, tmp_path: Path) -> None:
+    """Whatever its keys, its first line and its size are."""
+    path = tmp_path / "plain.json"
+    path.write_bytes(data)
+    given = ctxctl("resume", "--no-audit", path)
+    piped = ctxctl("resume", "-", stdin=data)
+    assert (given.code, piped.code) == (0, 0)
+    assert "Next step: a\n" in piped.out
+    assert piped.out == given.out.replace(f", all of it in {path}", "")
+    wrong = ctxctl("resume", "-", stdin=data.replace(b'"Port it"', b"3"))
+    assert (wrong.code, wrong.out) == (3, "") and "error: -: not a state" in wrong.err and "task_goal" in wrong.err
+
+
+@pytest.mark.parametrize(
+    "name", ["axios-to-fetch.jsonl", "codex-rollout.jsonl", "anthropic-request.json", "mini-swe-agent.traj.json"]
+)
+def test_a_transcript_on_stdin_is_read_whole(name: str, ctxctl: Any, samples: Path) -> None:
+    data = (samples / name).read_bytes()
+    given = ctxctl("resume", "--no-audit", samples / name, "--json").result()["state"]
+    for packed in (data, gzip.compress(data)):
+        piped = ctxctl("resume", "-", "--json", stdin=packed).result()["state"]
+        assert piped["transcript"]["size"] == len(data)
+        assert [piped[key] for key in TOLD] == [given[key] for key in TOLD]
+
+
+def test_a_writer_on_stdin_may_be_slow(tmp_path: Path, samples: Path) -> None:
+    lines = (samples / "codex-rollout.jsonl").read_bytes()
+    plain = b'{"task_goal": "Port it", "remaining_subtasks": ["a"]}'
+    for data, goal in ((plain, "Port it"), (lines, None)):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "ctxctl", "resume", "-", "--json"],
+            cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        assert process.stdin is not None
+        process.stdin.write(data[:1])
+        process.stdin.flush()
+        time.sleep(0.3)
+        out, err = process.communicate(data[1:], timeout=60)
+        assert process.returncode == 0, err
+        found = json.loads(out)["result"]["state"]
+        assert found["task_goal"] == goal if goal else found["transcript"]["size"] == len(data)
 
 
 def test_json(ctxctl: Any, state: Any) -> None:

@@ -348,6 +348,7 @@ class TestRequireClean:
         assert work_tree.call("SessionEnd", "--require-clean").out == ""
 
 
+@pytest.mark.slow
 class TestNeverBreaks:
     @pytest.mark.parametrize(
         "data", [b"", b"{", b"[]", b"\xff\xfe", b"null", b'{"hook_event_name": {}}', b"[" * 90_000]

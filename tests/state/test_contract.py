@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from ctxctl.errors import InputError
 from ctxctl.state import ledger
 from ctxctl.state.contract import Checked, check_contract
 from ctxctl.state.contract_options import Artifact, ContractOptions, Validator
@@ -192,7 +191,7 @@ def test_the_ledger(tmp_path: Path) -> None:
         tmp_path, Artifact("goal", text="no axios"), Validator("tests", "echo caf\u00e9; exit 2", required=False)
     )
     ledger.append(path, [], now="2026-11-30T10:15:00Z")
-    assert not path.exists() and ledger.read(path) == []
+    assert not path.exists()
     ledger.append(
         path,
         found,
@@ -207,7 +206,6 @@ def test_the_ledger(tmp_path: Path) -> None:
     ledger.append(path, found[:1], now="2026-11-30T10:16:00Z")
     assert path.read_bytes().startswith(before)
     rows = [json.loads(line) for line in path.read_text().splitlines()]
-    assert rows == ledger.read(path)
     assert {row["schema"] for row in rows} == {"ctxctl.ledger/1"}
     assert [(row["name"], row["kind"], row["ok"], row["required"]) for row in rows] == [
         ("goal", "text", True, True),
@@ -229,9 +227,7 @@ def test_a_torn_ledger_is_gone_on_with(tmp_path: Path) -> None:
     path.write_bytes(b'{"schema":"ctxctl.ledger/1","na')
     ledger.append(path, [Checked("a", "id", True, True, "\ud83d", 0.0)], now="2026-11-30T10:15:00Z")
     assert path.read_bytes().count(b"\n") == 2
-    assert [row["name"] for row in ledger.read(path)] == ["a"]
-    with pytest.raises(InputError, match="can't be read"):
-        ledger.read(tmp_path)
+    assert json.loads(path.read_bytes().split(b"\n")[1])["name"] == "a"
 
 
 def test_several_writers_of_a_ledger(tmp_path: Path) -> None:
