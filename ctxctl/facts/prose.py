@@ -179,10 +179,10 @@ def _last(text: str) -> str:
     return line if len(line) <= LONGEST else ""
 
 
-def decision(text: str, turn: int | None = None) -> DecisionFact:
-    """A sentence as a decision and its reason."""
+def decision(text: str, turn: int | None = None, *, least: int = SHORTEST) -> DecisionFact:
+    """A sentence as a decision and its reason. least: characters of the decision, for it to be told from its reason."""
     match = _WHY.search(text)
-    if match is None or match.start() < SHORTEST:
+    if match is None or match.start() < least:
         return DecisionFact(text, "", turn)
     return DecisionFact(text[: match.start()], text[match.end() :], turn)
 

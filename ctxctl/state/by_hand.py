@@ -128,7 +128,7 @@ def _set(state: AgentState, key: str, value: str) -> AgentState:
     if key == "cwd":
         return replace(state, environment=replace(state.environment, cwd=value))
     if key == "decision":
-        return _added(state, SessionSummary(decisions=(decision(value),)))
+        return _added(state, SessionSummary(decisions=(decision(value, least=1),)))
     if key in LISTS:
         return _added(state, SessionSummary(**{LISTS[key]: (value,)}))  # type: ignore[arg-type]
     return state
