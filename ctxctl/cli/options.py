@@ -31,6 +31,21 @@ class OutputFormat(StrEnum):
     markdown = "markdown"
 
 
+class CheckFormat(StrEnum):
+    """Forms of a report that is held against limits: those of `OutputFormat`, and those that CI and monitoring read."""
+
+    text = "text"
+    json = "json"
+    jsonl = "jsonl"
+    csv = "csv"
+    markdown = "markdown"
+    prometheus = "prometheus"
+    github = "github"
+    sarif = "sarif"
+    junit = "junit"
+
+
+CHECK_SUFFIXES = {".prom": CheckFormat.prometheus, ".sarif": CheckFormat.sarif, ".xml": CheckFormat.junit}
 SUFFIXES = {
     ".json": OutputFormat.json,
     ".jsonl": OutputFormat.jsonl,
@@ -64,6 +79,10 @@ Form = Annotated[
     OutputFormat | None,
     typer.Option("--output-format", help="Form of the output; by default text.", show_default=False),
 ]
+CheckForm = Annotated[
+    CheckFormat | None,
+    typer.Option("--output-format", help="Form of the output; by default text.", show_default=False),
+]
 Output = Annotated[
     Path | None,
     typer.Option(
@@ -93,6 +112,18 @@ def form_of(form: OutputFormat | None, as_json: bool, output: Path | None) -> Ou
             )
         return found
     return OutputFormat.text
+
+
+def check_form_of(form: CheckFormat | None, as_json: bool, output: Path | None) -> CheckFormat:
+    """`form_of` for commands that also have the forms of CI and monitoring."""
+    if form is None and output is not None and not as_json:
+        form = CHECK_SUFFIXES.get(output.suffix.lower())
+    plain = None if form is None or form.value not in OutputFormat.__members__ else OutputFormat(form.value)
+    if form is not None and plain is None:
+        if as_json:
+            raise UsageError(f"--json and --output-format {form.value} exclude each other")
+        return form
+    return CheckFormat(form_of(plain, as_json, output).value)
 
 
 def words_option(texts: list[str] | None, option: str, known: tuple[str, ...]) -> set[str]:

@@ -31,6 +31,16 @@ class Traced:
     written: dict[int, set[str]]
 
 
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A transcript that was read whole and counted. transcript: without blocks; blocks: all of them, of every thread,
+    in file order; tally: their columns."""
+
+    transcript: Transcript
+    blocks: list[Block]
+    tally: Tally
+
+
 def build_trace(
     path: str,
     table: ModelTable,
@@ -40,6 +50,21 @@ def build_trace(
     progress: Progress | None = None,
 ) -> Traced:
     """The trace of the transcript at a path (or `-`). Sub-agents have windows of their own and are left out.
+
+    Raises InputError and NothingFoundError as `ctxctl.formats.read` does.
+    """
+    return trace_of(read_counted(path, table, format_name=format_name, progress=progress), pinned)
+
+
+def read_counted(
+    path: str,
+    table: ModelTable,
+    *,
+    format_name: str | None = None,
+    companions: bool = False,
+    progress: Progress | None = None,
+) -> Read:
+    """Read and count the transcript at a path (or `-`), with every block. companions: with the files of its sub-agents.
 
     Raises InputError and NothingFoundError as `ctxctl.formats.read` does.
     """
@@ -53,13 +78,13 @@ def build_trace(
 
     try:
         transcript = scan(
-            path, emit, format_name=format_name, companions=False, progress=progress, on_model=tally.saw_model
+            path, emit, format_name=format_name, companions=companions, progress=progress, on_model=tally.saw_model
         )
         row = table.find(transcript.model)
         tally.finish(transcript.model, row.image_rule if row else None, transcript.stated)
     finally:
         tally.close()
-    return _trace(transcript, blocks, tally, pinned)
+    return Read(transcript, blocks, tally)
 
 
 def _size(path: str) -> int | None:
@@ -74,7 +99,9 @@ def enters(block: Block) -> int:
     return block.turn + 1 if block.kind in ANSWER_KINDS and block.role == "assistant" else block.turn
 
 
-def _trace(transcript: Transcript, everything: list[Block], tally: Tally, pinned: Pinned) -> Traced:
+def trace_of(read: Read, pinned: Pinned) -> Traced:
+    """The trace of a transcript that was read. Sub-agents have windows of their own and are left out."""
+    transcript, everything, tally = read.transcript, read.blocks, read.tally
     curve = count_curve(transcript, tally)
     chosen = _chosen(transcript, everything, curve.estimates)
     where = {old: new for new, old in enumerate(chosen)}

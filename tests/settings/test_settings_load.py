@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ctxctl import load_settings
+from ctxctl.health.options import HealthOptions
 from ctxctl.settings.load import Loaded, load, validate
 from ctxctl.settings.paths import config_file, project_file, user_file
 from ctxctl.settings.schema import Settings
@@ -34,10 +35,12 @@ def test_without_any_file_the_defaults_hold() -> None:
     assert load_settings() == Settings()
 
 
-def test_the_users_file_loads_unchanged_and_is_the_default_but_for_the_window(project: Path) -> None:
+def test_the_users_file_loads_unchanged_and_is_the_default_but_for_the_window_and_metrics(project: Path) -> None:
     path = saved(project / "users.yaml", USERS_FILE)
-    assert load_settings(path) == Settings(max_context_tokens=128_000)
-    assert validate(path) == Settings(max_context_tokens=128_000)
+    metrics = ("utilization", "eviction_frequency", "compression_ratio", "burn_rate", "fidelity_score")
+    expected = Settings(max_context_tokens=128_000, health_monitoring=HealthOptions(metrics=metrics))
+    assert load_settings(path) == expected
+    assert validate(path) == expected
 
 
 def test_the_shipped_file_says_the_defaults_and_names_every_setting() -> None:

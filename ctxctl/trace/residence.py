@@ -1,0 +1,51 @@
+"""How long each block stayed in the window of the recording itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ctxctl.model.unit import Trace
+
+Cause = Literal["compacted", "cleared", "taken back"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """The stay of one block. came: the first call that reads it. left: the first call that does not any more, None when
+    it is still there. cause: `compacted` (a summary took its place), `cleared` (a placeholder did), `taken back` (a
+    rewind or rollback)."""
+
+    came: int
+    left: int | None = None
+    cause: Cause | None = None
+
+    def holds(self, turn: int) -> bool:
+        """Whether the request of a call held the block."""
+        return self.came <= turn and (self.left is None or turn < self.left)
+
+
+def stays_of(trace: Trace) -> list[Stay]:
+    """The stay of every block of a trace, under what the agent itself did. One that no call has read yet comes with the
+    call behind the last one."""
+    came = [len(trace.turns) + 1] * len(trace.blocks)
+    left: dict[int, tuple[int, Cause]] = {}
+    resident: dict[int, None] = {}
+    for turn in trace.turns:
+        for b in turn.leaving:
+            if resident.pop(b, 0) is None:
+                left[b] = turn.index, "taken back"
+        cut = trace.recorded.get(turn.index)
+        for b in turn.arrivals:
+            came[b] = turn.index
+            resident[b] = None
+        if cut is None:
+            continue
+        for b in [b for b in resident if not cut.stays(b, trace.blocks[b].kind)]:
+            del resident[b]
+            # what arrives with a compaction and does not outlive it was never sent
+            left[b] = turn.index, "compacted"
+        for b in cut.cleared:
+            if resident.pop(b, 0) is None:
+                left[b] = turn.index, "cleared"
+    return [Stay(came[b], *left.get(b, (None, None))) for b in range(len(trace.blocks))]
