@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from ctxctl.budgets.manager import TokenBudgetManager
+    from ctxctl.errors import BudgetExceeded
     from ctxctl.formats import read, scan, write
+    from ctxctl.health.monitor import ContextHealthMonitor
     from ctxctl.manager.manager import ContextWindowManager
     from ctxctl.pressure.analysis import Analysis, AnalysisOptions, analyze
     from ctxctl.pressure.monitor import ContextPressureMonitor
@@ -24,8 +27,11 @@ _HOMES = {
     "Analysis": "ctxctl.pressure.analysis",
     "AnalysisOptions": "ctxctl.pressure.analysis",
     "analyze": "ctxctl.pressure.analysis",
+    "BudgetExceeded": "ctxctl.errors",
+    "ContextHealthMonitor": "ctxctl.health.monitor",
     "ContextPressureMonitor": "ctxctl.pressure.monitor",
     "ContextWindowManager": "ctxctl.manager.manager",
+    "TokenBudgetManager": "ctxctl.budgets.manager",
     "load_settings": "ctxctl.settings.load",
     "load_models": "ctxctl.settings.models",
 }
@@ -33,8 +39,11 @@ _HOMES = {
 __all__ = [
     "Analysis",
     "AnalysisOptions",
+    "BudgetExceeded",
+    "ContextHealthMonitor",
     "ContextPressureMonitor",
     "ContextWindowManager",
+    "TokenBudgetManager",
     "__version__",
     "analyze",
     "load_models",

@@ -99,3 +99,18 @@ class TargetError(CtxctlError):
 
     exit_code = ExitCode.TARGET
     code = "target"
+
+
+class BudgetExceeded(CtxctlError):  # noqa: N818 - its public name
+    """A system prompt or tool definitions that do not fit their share of the window: nothing can be taken from them
+    while a task runs. limit, current: tokens; excess: how many more than the limit it would be."""
+
+    exit_code = ExitCode.TARGET
+    code = "budget_exceeded"
+
+    def __init__(self, message: str, *, component: str, limit: int, current: int, excess: int, hint: str) -> None:
+        super().__init__(message, hint=hint)
+        self.component = component
+        self.limit = limit
+        self.current = current
+        self.excess = excess

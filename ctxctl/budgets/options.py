@@ -36,3 +36,4 @@ class BudgetOptions:
     soft_limit_pct: Annotated[
         float, Meta(gt=0, le=1, description="share of a component from which on it is warned")
     ] = 0.80
+    burn_window: Annotated[int, Meta(ge=1, le=10_000, description="turns over which the burn rate is taken")] = 10

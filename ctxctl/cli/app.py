@@ -22,6 +22,7 @@ from ctxctl.cli.commands import (
     demo,
     diff,
     guard,
+    health,
     hook,
     list_,
     notes,
@@ -62,6 +63,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 app.command("analyze", short_help="How full the window was, what filled it, what it cost.")(analyze.analyze)
+app.command("health", short_help="Alerts and failure modes of sessions; limits for CI.")(health.health)
 app.command("simulate", short_help="What other policies would have cost and lost.")(simulate.simulate)
 app.command("tune", short_help="The cheapest settings for your own sessions.")(tune.tune)
 app.command("compact", short_help="Compact a session so that its agent can resume it.")(compact.compact)
@@ -71,7 +73,7 @@ app.command("diff", short_help="What was lost between two transcripts.")(diff.di
 app.command("convert", short_help="A transcript in another format.")(convert.convert)
 app.command("check", short_help="Whether a transcript could be sent as it stands, and its repair.")(check.check)
 app.command("demo", short_help="The report on a shipped sample.")(demo.demo)
-app.command("list", short_help="Formats, models with prices, policies, strategies, presets.")(list_.list_)
+app.command("list", short_help="Formats, models with prices, policies, strategies, presets, detectors.")(list_.list_)
 app.add_typer(guard.app, name="guard", short_help="Find and take out injected instructions and credentials.")
 app.add_typer(hook.app, name="hook", short_help="Let an agent save its state and start with it.")
 app.add_typer(config.app, name="config")

@@ -1,4 +1,4 @@
-"""What `ctxctl list policies`, `strategies` and `presets` show."""
+"""What `ctxctl list policies`, `strategies`, `presets` and `detectors` show."""
 
 from __future__ import annotations
 
@@ -144,3 +144,29 @@ def preset_report(rows: list[dict[str, Any]], verbose: bool) -> Report:
         if row["unsupported"]:
             facts.append(Fact("  unsupported", row["unsupported"]))
     return Report("list", "ctxctl list presets", note, facts=tuple(facts))
+
+
+def detectors() -> list[dict[str, Any]]:
+    """What `health` looks for: its alerts and detectors."""
+    from dataclasses import asdict
+
+    from ctxctl.health.codes import rules
+
+    return [{"name": rule.code, **asdict(rule)} for rule in rules()]
+
+
+def detector_report(rows: list[dict[str, Any]], verbose: bool) -> Report:
+    """A line per code, or with `verbose` also what to do."""
+    if not verbose:
+        table = Table(
+            plural(len(rows), "code"),
+            (Column("code"), Column("level"), Column("what is looked for", flexible=True, prose=True)),
+            tuple((r["code"], r["level"], r["signal"]) for r in rows),
+            "--fail-on CODE makes `ctxctl health` exit 1 on one, --ignore CODE leaves it out; -v says what to do",
+        )
+        return Report("list", "ctxctl list detectors", tables=(table,))
+    facts = []
+    for row in rows:
+        facts.append(Fact(row["code"], row["signal"], f"{row['kind']}, {row['level']}"))
+        facts.append(Fact("  do", row["fix"]))
+    return Report("list", "ctxctl list detectors", facts=tuple(facts))

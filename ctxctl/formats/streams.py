@@ -67,6 +67,10 @@ class Stream:
         """Go on at an offset of a plain file."""
         self._data.seek(offset)
 
+    def read(self, size: int) -> bytes:
+        """The next bytes of a plain file."""
+        return self._data.read(size)
+
     def lines(self) -> Iterator[bytes]:
         """Physical lines with their ends, split on 0x0A only. A compressed stream is read as far as it goes; how it
         ended is told by `truncated`."""

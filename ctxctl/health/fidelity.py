@@ -10,3 +10,8 @@ class Fidelity:
     """score: answered / asked over all probes, None without one."""
 
     score: float | None
+
+
+def fidelity_of(session: object) -> Fidelity:
+    """Not measured yet."""
+    return Fidelity(None)

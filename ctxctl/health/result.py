@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ctxctl.model.finding import Finding, Gate
+from ctxctl.model.usage import UsageTotals
 
 if TYPE_CHECKING:
     from ctxctl.health.fidelity import Fidelity
@@ -20,7 +21,7 @@ class TurnMetrics:
     added: tokens that the turn added, None where the window was cut down. evictions: units that left before it, one
     by one or in batches, without a summary in their place; evicted_tokens: theirs. compactions: kinds of the
     compactions before it (`full`, `micro`, `rollback`). hit_rate: cached share of its prompt. drift: counted / reported
-    - 1. overflow: the provider refused it as too long.
+    - 1. overflow: the provider refused it as too long. fidelity: of the compaction before it, where it was measured.
     """
 
     turn: int
@@ -37,6 +38,7 @@ class TurnMetrics:
     cost: float | None = None
     seconds: float | None = None
     overflow: bool = False
+    fidelity: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class Metrics:
     layer (`full`, `micro`, `rollback`) per 100 turns. compression_ratio: before / after of what compactions replaced.
     burn_rate: tokens per turn, mean of the last 10. fidelity: share of probes that the newest compactions can still
     answer. tool_result_bloat: share of tool results in the window now. cache_hit_rate: cached / prompt tokens over all
-    calls. resume_success_rate: of the windows that began with a resume. token_drift: counted / reported - 1 on the live
+    calls of the main thread. resume_success_rate: of the windows that began with a resume. token_drift: counted / reported - 1 on the live
     context. overflow_turns: requests that the provider refused as too long.
     """
 
@@ -85,7 +87,8 @@ class Trend:
 class Health:
     """One session. model: that answered last; window, tokens: of the context now; peak: tokens of the fullest turn;
     cost: USD at list prices, None when a call has no price. high_turns: how many of the newest turns in a row are above
-    the critical utilization. requests: model calls of every thread."""
+    the critical utilization. requests: model calls of every thread; usage: their tokens. stable: whether most prompts
+    should come from the provider's cache. damage: parts of the file that could not be read as they should."""
 
     path: str
     session: str | None
@@ -110,3 +113,6 @@ class Health:
     gates: tuple[Gate, ...] = ()
     started: str | None = None
     ended: str | None = None
+    usage: UsageTotals | None = None
+    stable: bool | None = None
+    damage: int | None = None

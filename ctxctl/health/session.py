@@ -24,12 +24,14 @@ from ctxctl.trace.residence import Stay, stays_of
 
 @dataclass(frozen=True, slots=True)
 class Examining:
-    """How sessions are examined: the settings of the rooms below."""
+    """How sessions are examined: the settings of the rooms below. state: path of the state file (`agent_state.json`)
+    that belongs to them, None for none."""
 
     analysis: AnalysisOptions = field(default_factory=AnalysisOptions)
     eviction: EvictionOptions = field(default_factory=EvictionOptions)
     budget: BudgetOptions = field(default_factory=BudgetOptions)
     health: HealthOptions = field(default_factory=HealthOptions)
+    state: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,3 +15,6 @@ class ManagerOptions:
     emergency: Annotated[
         float, Meta(gt=0, le=1, description="utilization from which on everything is tried; red where that is higher")
     ] = 0.95
+    forecast_trigger: Annotated[
+        bool, Meta(description="whether it acts at once when fewer turns remain than the plan needs")
+    ] = True

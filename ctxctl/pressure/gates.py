@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
-from dataclasses import dataclass
 
+from ctxctl.model.finding import Gate
 from ctxctl.pressure.analysis import Analysis
 from ctxctl.pressure.options import LEVELS, PressureThresholds
 
@@ -25,35 +25,6 @@ DAMAGE = frozenset(
 
 
 NOT_READ = "--tokens reported does not read every line"
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """One limit and how it went. value: None when it could not be measured, which does not pass."""
-
-    name: str
-    limit: float | str
-    value: float | str | None
-    ok: bool
-
-    def text(self) -> str:
-        """One line for people."""
-        if self.name in ("fail-on spike", "fail-on damage"):
-            if self.value is None:
-                why = "no turn was measured" if self.name == "fail-on spike" else NOT_READ
-                return f"{self.name} could not be checked: {why}"
-            return f"{self.name}: {self._shown(self.value)} found"
-        if self.value is None:
-            why = "no model call" if self.name == "max-peak" else "nothing is known of the window now"
-            if self.name in ("fail-on", "max-utilization"):
-                why = "the window is unknown, or nothing is in it yet (--window sets it)"
-            return f"{self.name} {self._shown(self.limit)} could not be checked: {why}"
-        return f"{self.name} {self._shown(self.limit)}: it is {self._shown(self.value)}"
-
-    def _shown(self, value: float | str) -> str:
-        if isinstance(value, str):
-            return value
-        return f"{value:.1%}" if isinstance(value, float) else f"{value:,}"
 
 
 def check(
@@ -81,21 +52,45 @@ def _gates(
     for level in LEVELS:
         if level in fail_on:
             now = thresholds.level(utilization) if utilization is not None else None
-            yield Gate("fail-on", level, now, now is not None and LEVELS.index(now) < LEVELS.index(level))
+            yield _gate("fail-on", level, now, now is not None and LEVELS.index(now) < LEVELS.index(level))
     if "spike" in fail_on:
         spikes = len(analysis.spikes) if analysis.pressure else None
-        yield Gate("fail-on spike", 0, spikes, spikes == 0)
+        yield _gate("fail-on spike", 0, spikes, spikes == 0)
     if "damage" in fail_on:
         damaged = sum(d.count for d in analysis.diagnostics if d.code in DAMAGE)
         # with usage alone most lines were not looked at
         known = analysis.counter is not None or damaged > 0
-        yield Gate("fail-on damage", 0, damaged if known else None, known and not damaged)
+        yield _gate("fail-on damage", 0, damaged if known else None, known and not damaged)
     if max_utilization is not None:
-        yield Gate(
+        yield _gate(
             "max-utilization", max_utilization, utilization, utilization is not None and utilization <= max_utilization
         )
     if max_tokens is not None:
-        yield Gate("max-tokens", max_tokens, tokens, tokens is not None and tokens <= max_tokens)
+        yield _gate("max-tokens", max_tokens, tokens, tokens is not None and tokens <= max_tokens)
     if max_peak is not None:
         peak = analysis.peak.tokens if analysis.peak is not None else None
-        yield Gate("max-peak", max_peak, peak, peak is not None and peak <= max_peak)
+        yield _gate("max-peak", max_peak, peak, peak is not None and peak <= max_peak)
+
+
+def _gate(name: str, limit: float | str, value: float | str | None, ok: bool) -> Gate:
+    return Gate(name, limit, value, ok, _text(name, limit, value))
+
+
+def _text(name: str, limit: float | str, value: float | str | None) -> str:
+    if name in ("fail-on spike", "fail-on damage"):
+        if value is None:
+            why = "no turn was measured" if name == "fail-on spike" else NOT_READ
+            return f"{name} could not be checked: {why}"
+        return f"{name}: {_shown(value)} found"
+    if value is None:
+        why = "no model call" if name == "max-peak" else "nothing is known of the window now"
+        if name in ("fail-on", "max-utilization"):
+            why = "the window is unknown, or nothing is in it yet (--window sets it)"
+        return f"{name} {_shown(limit)} could not be checked: {why}"
+    return f"{name} {_shown(limit)}: it is {_shown(value)}"
+
+
+def _shown(value: float | str) -> str:
+    if isinstance(value, str):
+        return value
+    return f"{value:.1%}" if isinstance(value, float) else f"{value:,}"

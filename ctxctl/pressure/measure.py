@@ -15,6 +15,7 @@ from ctxctl.pressure.attention import Attention, WeakMiddle, expected_visibility
 from ctxctl.pressure.causes import Causes
 from ctxctl.pressure.composition import block_id, compose
 from ctxctl.pressure.context import context_of
+from ctxctl.pressure.drift import drifts
 from ctxctl.pressure.result import (
     Analysis,
     AnalysisOptions,
@@ -37,9 +38,6 @@ OTHER_ENCODING = 0.05
 """Relative error to expect where a session changed to a model of another encoding after counting had begun: counts of
 o200k_base and cl100k_base differ by less over recorded sessions (tests/real holds it to that); other scripts than
 Latin may differ more."""
-DRIFT_ALARM = 0.10
-DRIFT_TOKENS = 500
-"""A difference below this is not worth a word: the frames of a few messages make it up."""
 
 
 class Facts:
@@ -117,6 +115,7 @@ def measure(
         goal=facts.goal.goals.get(transcript.main),
         watermark=options.pressure.watermark,
         act_from=options.act_from,
+        counted=counted,
     )
 
 
@@ -215,12 +214,7 @@ def _notes(
             "unknown_window",
             f"{why_unknown(transcript, table)}: utilization is unknown; give the window with --window TOKENS",
         )
-    if (
-        context.drift is not None
-        and context.reported
-        and abs(context.drift) > DRIFT_ALARM
-        and (abs(context.drift) * context.reported > DRIFT_TOKENS)
-    ):
+    if context.drift is not None and context.reported and drifts(context.drift, context.reported):
         yield Diagnostic(
             "warning",
             "drift",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -119,7 +120,8 @@ class ConversationRow:
 @dataclass(frozen=True, slots=True)
 class Analysis:
     """One transcript, measured. What needs the text of every line is None when only usage was read. act_from:
-    utilization from which on something should be done."""
+    utilization from which on something should be done. counted: tokens of the window at each call of the main thread
+    (index 0 is turn 1) as they were counted, with the overhead; empty when nothing was."""
 
     transcript: Transcript
     window: WindowSize
@@ -145,6 +147,7 @@ class Analysis:
     goal: Goal | None = None
     watermark: float = 0.5
     act_from: float = 0.75
+    counted: Sequence[float] = field(default=(), repr=False)
 
     @property
     def threads_known(self) -> bool:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from ctxctl.errors import CtxctlError
+from ctxctl.model import finding as model
+
 Level = Literal["info", "warning", "critical"]
 Align = Literal["left", "right"]
 
@@ -84,3 +87,16 @@ class Report:
     findings: tuple[Finding, ...] = ()
     next_steps: tuple[str, ...] = ()
     meaning: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One file and what was found in it, for the forms that CI systems read. path: as it was given; title: for people.
+    findings: alerts and those of detectors. gates: that it was held against. error: why it could not be read; then
+    there is nothing else."""
+
+    path: str
+    title: str
+    findings: tuple[model.Finding, ...] = ()
+    gates: tuple[model.Gate, ...] = ()
+    error: CtxctlError | None = None

@@ -29,9 +29,9 @@ def _report(report: Report) -> Iterator[str]:
         if series.points:
             yield f"**{_text(series.title)}**: `{sparkline([p.y for p in series.points], 60, series.top)}`"
             yield ""
-    for table in report.tables:
-        if table.rows:
-            yield from _table(table)
+    for item in report.tables:
+        if item.rows:
+            yield from table(item)
     if report.meaning:
         yield "## What this means"
         yield ""
@@ -52,16 +52,17 @@ def _report(report: Report) -> Iterator[str]:
         yield ""
 
 
-def _table(table: Table) -> Iterator[str]:
-    yield f"## {_text(table.title)}"
+def table(of: Table) -> Iterator[str]:
+    """The lines of one table under its title."""
+    yield f"## {_text(of.title)}"
     yield ""
-    yield "| " + " | ".join(_text(c.title) for c in table.columns) + " |"
-    yield "|" + "|".join("---:" if c.align == "right" else "---" for c in table.columns) + "|"
-    for row in table.rows:
+    yield "| " + " | ".join(_text(c.title) for c in of.columns) + " |"
+    yield "|" + "|".join("---:" if c.align == "right" else "---" for c in of.columns) + "|"
+    for row in of.rows:
         yield "| " + " | ".join(_text(cell) for cell in row) + " |"
     yield ""
-    if table.note:
-        yield _text(table.note)
+    if of.note:
+        yield _text(of.note)
         yield ""
 
 

@@ -9,8 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from ctxctl.model.limits import IMAGE_RULES, ModelRow, ModelTable, spellings
 
 TOKENS = {"window": "window", "long_window": "long_window", "output": "output", "long_from": "long_from"}
@@ -27,9 +25,6 @@ WORDS = {"image": "image_rule", "date": "date"}
 ATTRIBUTES = TOKENS | PRICES | WORDS
 """Column of the file, and key of an override -> attribute of ModelRow."""
 
-# The C loader reads the file in 2 ms, the other one in 30; wheels without it are rare but exist.
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
 
 def load_models(path: Path | None = None) -> ModelTable:
     """The table in a file, by default the one that is shipped.
@@ -40,16 +35,20 @@ def load_models(path: Path | None = None) -> ModelTable:
         from ctxctl.settings.paths import config_file
 
         path = config_file("models.yaml")
+    import yaml  # not for `model_rows`, which has no time for it
+
+    # the C loader reads the file in 2 ms, the other one in 30; wheels without it are rare but exist
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        data = yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)
+        data = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
         columns = [ATTRIBUTES[name] for name in data["columns"].split()]
-        rows = {name: _parse(name, columns, text.split()) for name, text in data["models"].items()}
+        rows = {name: parse_row(name, columns, text.split()) for name, text in data["models"].items()}
         return ModelTable(rows, data.get("aliases"))
     except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path}: not a model table: {error}") from error
 
 
-def _parse(name: str, columns: list[str], cells: list[str]) -> ModelRow:
+def parse_row(name: str, columns: list[str], cells: list[str]) -> ModelRow:
     """A row of the file. Raises ValueError naming the model."""
     if len(cells) != len(columns):
         raise ValueError(f"{name}: {len(cells)} values for {len(columns)} columns")

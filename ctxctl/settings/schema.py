@@ -8,6 +8,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 import msgspec
 from msgspec import Meta
 
+from ctxctl.budgets.gate_options import GateOptions
 from ctxctl.budgets.options import BudgetOptions
 from ctxctl.compaction.options import CompactionOptions
 from ctxctl.eviction.options import EvictionOptions
@@ -35,6 +36,7 @@ class Settings:
     cross_window: StateOptions = field(default_factory=StateOptions)
     contract: ContractOptions = field(default_factory=ContractOptions)
     health_monitoring: HealthOptions = field(default_factory=HealthOptions)
+    gates: GateOptions = field(default_factory=GateOptions)
     models: Annotated[
         dict[str, dict[str, Any]], Meta(description="rows of your own for the model table, by model id")
     ] = field(default_factory=dict)

@@ -79,6 +79,27 @@ def read(folder: str | Path, *, seconds: float = SECONDS, depth: int = 0) -> Git
     return Git(root, head, branch, tuple(dirty[:MOST_DIRTY]))
 
 
+def head(folder: str | Path, *, seconds: float = SECONDS) -> Git:
+    """Head and branch alone, which take no longer in a large work tree. Nothing is raised."""
+    end = time.monotonic() + seconds
+    top, said = _run(folder, ("rev-parse", "--show-toplevel"), end)
+    return Git(problem=said) if top is None else _head_only(os.fsdecode(top.removesuffix(b"\n")), "")
+
+
+def tags(folder: str | Path, *, seconds: float = SECONDS) -> tuple[str, ...]:
+    """Tags at the head, sorted; none where git can't tell."""
+    out, _ = _run(folder, ("tag", "--points-at", "HEAD"), time.monotonic() + seconds)
+    return tuple(sorted((out or b"").decode("utf-8", "replace").split()))
+
+
+def resolved(folder: str | Path, name: str, *, seconds: float = SECONDS) -> str | None:
+    """The commit that a branch, tag or expression such as `HEAD~2` names; None where git knows no such."""
+    if name.startswith("-") or "\0" in name:
+        return None
+    out, _ = _run(folder, ("rev-parse", "--verify", "-q", f"{name}^{{commit}}"), time.monotonic() + seconds)
+    return _line(out)
+
+
 def distance(folder: str | Path, old: str, new: str, *, seconds: float = SECONDS) -> tuple[int, int] | None:
     """How many commits only the old one has, and only the new one; None when one is not there."""
     if _HASH.fullmatch(old) is None or _HASH.fullmatch(new) is None:  # one that begins with a dash would be an option

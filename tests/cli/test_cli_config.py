@@ -100,3 +100,11 @@ def test_the_list_of_models_has_the_users_rows(ctxctl: Run, tmp_path: Path) -> N
     (tmp_path / ".ctxctl.yaml").write_text("models:\n  house-model:\n    window: 64000\n", encoding="utf-8")
     rows = ctxctl("list", "models", "house", "--json").result()["models"]
     assert [(row["name"], row["window"]) for row in rows] == [("house-model", 64_000)]
+
+
+def test_shipped_files_are_printed(ctxctl: Callable[..., Any]) -> None:
+    done = ctxctl("config", "print", "grafana")
+    assert done.code == 0 and done.json()["uid"] == "ctxctl-health"
+    wrong = ctxctl("config", "print", "grafan")
+    assert (wrong.code, wrong.out) == (2, "")
+    assert "did you mean 'grafana'" in wrong.err

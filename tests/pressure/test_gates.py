@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from ctxctl.model.finding import Gate
 from ctxctl.model.transcript import Diagnostic, Transcript
 from ctxctl.model.usage import UsageTotals
-from ctxctl.pressure.gates import DAMAGE, Gate, check
+from ctxctl.pressure.gates import DAMAGE, check
 from ctxctl.pressure.monitor import ContextPressureMonitor
 from ctxctl.pressure.options import PressureThresholds
 from ctxctl.pressure.readings import Readings
@@ -76,7 +77,7 @@ def test_what_can_not_be_measured_does_not_pass() -> None:
     for limits in ({"fail_on": {"red"}}, {"max_utilization": 0.9}):
         gate = one(analysis(10, None), **limits)
         assert gate.value is None and not gate.ok
-        assert "window is unknown" in gate.text()
+        assert "window is unknown" in gate.text
 
 
 def test_fail_on_spike() -> None:
@@ -84,7 +85,7 @@ def test_fail_on_spike() -> None:
     spiked = replace(measured, spikes=(SpikeFound(5, 900, 100.0, 9.0, None),))
     assert one(measured, fail_on={"spike"}).ok
     unknown = one(analysis(10), fail_on={"spike"})  # no turn: nothing was looked at
-    assert unknown.value is None and not unknown.ok and "no turn was measured" in unknown.text()
+    assert unknown.value is None and not unknown.ok and "no turn was measured" in unknown.text
     assert not one(spiked, fail_on={"spike"}).ok
 
 
@@ -115,9 +116,9 @@ def test_only_what_was_asked_for_in_a_fixed_order() -> None:
 
 
 def test_lines_for_people() -> None:
-    assert one(analysis(950), fail_on={"red"}).text() == "fail-on red: it is red"
-    assert one(analysis(950), max_utilization=0.9).text() == "max-utilization 90.0%: it is 95.0%"
-    assert one(analysis(12_345, None), max_tokens=10_000).text() == "max-tokens 10,000: it is 12,345"
+    assert one(analysis(950), fail_on={"red"}).text == "fail-on red: it is red"
+    assert one(analysis(950), max_utilization=0.9).text == "max-utilization 90.0%: it is 95.0%"
+    assert one(analysis(12_345, None), max_tokens=10_000).text == "max-tokens 10,000: it is 12,345"
 
 
 def test_a_peak_that_was_not_measured_does_not_pass() -> None:

@@ -1,9 +1,10 @@
 """Findings of the detectors on real sessions, as JSON lines, for verdicts by hand (tests/health/labels.tsv).
 
     python tests/tools/detector_findings.py FOLDER [CODE ...] [--all] [--unlabelled]
+    python tests/tools/detector_findings.py --table
 
-Without --all at most 20 per detector: those whose file, turn and code hash lowest, so that the choice does not depend
-on what is found.
+The second prints the precision of each detector by these verdicts, as README shows it. Without --all at most 20 per
+detector: those whose file, turn and code hash lowest, so that the choice does not depend on what is found.
 """
 
 from __future__ import annotations
@@ -70,13 +71,40 @@ def labels() -> dict[tuple[str, str, str], tuple[str, str]]:
         return {(r["code"], r["file"], r["turn"]): (r["verdict"], r["reason"]) for r in rows}
 
 
+def precision() -> dict[str, tuple[int, int]]:
+    """Of every detector: labelled findings, and those that are true."""
+    counts = {code: [0, 0] for code, _ in DETECTORS}
+    for (code, _, _), (verdict, _) in labels().items():
+        counts[code][0] += 1
+        counts[code][1] += verdict == "true"
+    return {code: (found, true) for code, (found, true) in counts.items()}
+
+
+def earned(found: int, true: int) -> bool:
+    """Whether a detector may say more than `info`."""
+    return found >= 5 and true / found >= 0.8
+
+
+def table() -> str:
+    """The precision of every detector, as Markdown."""
+    rows = [
+        f"| `{code}` | {kind.level} | {found} | {true} | {f'{true / found:.2f}' if found else '-'} |"
+        for (code, kind), (found, true) in zip(DETECTORS, precision().values(), strict=True)
+    ]
+    return "\n".join(["| detector | level | findings | true | precision |", "|---|---|---:|---:|---:|", *rows])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=Path, nargs="?")
+    parser.add_argument("--table", action="store_true")
     parser.add_argument("codes", nargs="*")
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--unlabelled", action="store_true")
     asked = parser.parse_args()
+    if asked.table or asked.folder is None:
+        print(table())
+        return
     known = labels() if LABELS.exists() else {}
     for code, found in findings(asked.folder, asked.codes).items():
         chosen = found if asked.all else sampled(found)

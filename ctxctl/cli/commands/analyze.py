@@ -172,7 +172,7 @@ class _Run:
         failed = [(d.path, gate) for d in done if d.value is not None for gate in d.value.gates if not gate.ok]
         for path, gate in failed:
             where = "" if self.inputs.single else f"{path}: "
-            say(f"failed: {where}{gate.text()}")
+            say(f"failed: {where}{gate.text}")
         return ExitCode.FINDING if failed else ExitCode.OK
 
     def _notes(self, good: list[_Measured]) -> None:

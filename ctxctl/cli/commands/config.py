@@ -10,6 +10,14 @@ import typer
 from ctxctl.cli import options as opt
 from ctxctl.cli.io import Streams
 
+SHIPPED = {
+    "grafana": "grafana/ctxctl.json",
+    "prometheus-rules": "prometheus/ctxctl.rules.yaml",
+    "settings": "ctxctl.yaml",
+    "models": "models.yaml",
+}
+"""Files of the shipped configuration that can be printed."""
+
 app = typer.Typer(
     help="Show and check settings.",
     no_args_is_help=True,
@@ -96,6 +104,31 @@ def schema() -> int:
     from ctxctl.settings.schema import json_schema
 
     Streams().payload(dumps(json_schema(), indent=True))
+    return 0
+
+
+@app.command("print")
+def print_(
+    name: Annotated[str, typer.Argument(metavar="NAME", help=f"One of {', '.join(SHIPPED)}.")],
+) -> int:
+    """Print a file that comes with ctxctl: the dashboard for Grafana, the alert rules for Prometheus, all settings with
+    their defaults, the model table.
+
+    Examples:
+
+      ctxctl config print grafana > ctxctl-dashboard.json
+
+      ctxctl config print prometheus-rules > ctxctl.rules.yaml
+    """
+    from ctxctl.errors import UsageError
+    from ctxctl.registry import closest
+    from ctxctl.settings.paths import config_file
+
+    if name not in SHIPPED:
+        near = closest(name, list(SHIPPED))
+        hint = f"did you mean {near!r}?" if near else f"known: {', '.join(SHIPPED)}"
+        raise UsageError(f"there is no shipped file {name!r}", hint=hint)
+    Streams().payload(config_file(SHIPPED[name]).read_bytes())
     return 0
 
 

@@ -20,6 +20,7 @@ class What(StrEnum):
     policies = "policies"
     strategies = "strategies"
     presets = "presets"
+    detectors = "detectors"
 
 
 def list_(
@@ -31,7 +32,7 @@ def list_(
     verbose: opt.Verbose = False,
 ) -> int:
     """List formats that are read and written, models with windows and prices, eviction policies, compaction
-    strategies, or runtime presets.
+    strategies, runtime presets, or the alerts and detectors of `health`.
 
     Examples:
 
@@ -53,6 +54,7 @@ def list_(
             What.policies: catalogue.policies,
             What.strategies: catalogue.strategies,
             What.presets: catalogue.presets,
+            What.detectors: catalogue.detectors,
         }
         rows = found[what]()
     if match:
@@ -104,6 +106,7 @@ def _print(what: What, rows: list[dict[str, Any]], streams: Streams, verbose: bo
             What.policies: catalogue.policy_report,
             What.strategies: catalogue.strategy_report,
             What.presets: catalogue.preset_report,
+            What.detectors: catalogue.detector_report,
         }
         streams.payload(streams.text([show[what](rows, verbose)]))
         return

@@ -55,15 +55,19 @@ class Detector(ABC):
         """A finding of this detector. turns: all that it is about; the first stands for it unless `turn` does."""
         at = turn if turn is not None else (turns[0] if turns else None)
         evidence = Evidence(tuple(turns), tuple(quotes), dict(counts or {}))
-        return Finding(self.code, level or self.level, message, hint or self.fix, at, line, evidence)
+        return Finding(self.code, level or self.level, _plain(message), _plain(hint or self.fix), at, line, evidence)
 
 
 DETECTORS: Registry[type[Detector]] = Registry("detector", "ctxctl.health.detectors", "ctxctl.detectors")
 
 
+def _plain(text: str) -> str:
+    """One line without credentials: calls and errors stand in it."""
+    return " ".join(sanitize(clean(text)).text.split())
+
+
 def quote(block: Block, turn: int, text: str | None = None) -> Quote:
     """A passage of a block, by default its beginning: one line, shortened, without credentials, since it goes into
     reports and logs of CI."""
-    said = shortened(block.text if text is None else text, 4 * QUOTED)
-    said = " ".join(sanitize(clean(said)).text.split())
+    said = _plain(shortened(block.text if text is None else text, 4 * QUOTED))
     return Quote(turn, block.source.line, shortened(said, QUOTED))

@@ -7,10 +7,11 @@ from statistics import median
 from typing import Any
 
 from ctxctl.model.block import KINDS
+from ctxctl.model.finding import Gate
 from ctxctl.model.transcript import Diagnostic
 from ctxctl.pressure.analysis import Analysis
 from ctxctl.pressure.composition import Composition
-from ctxctl.pressure.gates import DAMAGE, Gate
+from ctxctl.pressure.gates import DAMAGE
 from ctxctl.pressure.options import PressureThresholds
 from ctxctl.pressure.result import Forecast
 from ctxctl.reports.document import Column, Fact, Finding, Level, Point, Report, Series, Table
@@ -323,7 +324,7 @@ def _bar(tokens: int, total: int, width: int = 24) -> str:
 def _findings(analysis: Analysis, gates: Iterable[Gate]) -> Iterator[Finding]:
     for gate in gates:
         if not gate.ok:
-            yield Finding("critical", "gate", f"failed: {gate.text()}")
+            yield Finding("critical", "gate", f"failed: {gate.text}")
     for overflow in analysis.transcript.overflows:
         yield Finding(
             "critical",

@@ -1,0 +1,284 @@
+"""One run of `health`, after its arguments are understood."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ctxctl.cli import options as opt
+from ctxctl.cli.batch import Done, Skipped, deliver, each, failed_status, tell_skipped
+from ctxctl.cli.inputs import Inputs
+from ctxctl.cli.io import Progress, Streams, say
+from ctxctl.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from ctxctl.health.compare import Comparison
+    from ctxctl.health.result import Health
+
+SHOWN = 3
+"""Sessions up to which each has a report of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line asked for. limits: of gates, by their names in the settings."""
+
+    from_: str | None
+    window: int | None
+    fail_on: tuple[str, ...]
+    limits: Mapping[str, Any]
+    ignore: tuple[str, ...]
+    history: Path | None
+    ref: str | None
+    compare_to: str | None
+    turns: bool
+    state_dir: Path | None
+    subagents: bool
+    otlp: str | None
+    series: int
+    form: opt.CheckFormat
+    output: Path | None
+    force: bool
+    config: Path | None
+
+
+class Measuring:
+    """Measures sessions under the settings of one run."""
+
+    def __init__(self, asked: Asked) -> None:
+        from ctxctl.formats import FORMATS
+        from ctxctl.health.gates import known_codes, words_of
+        from ctxctl.health.session import Examining
+        from ctxctl.pressure.result import AnalysisOptions
+        from ctxctl.settings.load import load, model_table
+
+        if asked.from_ is not None:
+            FORMATS.get(asked.from_)
+        self.loaded = load(asked.config, overrides={"max_context_tokens": asked.window})
+        self.settings = settings = self.loaded.settings
+        self.table = model_table(self.loaded)
+        self.fail_on = words_of(asked.fail_on)
+        self.ignore = known_codes((*settings.health_monitoring.ignore, *asked.ignore), "--ignore")
+        self.gates = replace(settings.gates, **asked.limits)
+        self.examining = Examining(
+            AnalysisOptions(
+                window=settings.max_context_tokens,
+                thresholds=settings.pressure_thresholds,
+                pressure=settings.pressure,
+                format_name=asked.from_,
+                companions=asked.subagents,
+            ),
+            settings.eviction,
+            settings.budget,
+            settings.health_monitoring,
+            state=str(asked.state_dir / settings.cross_window.state_file) if asked.state_dir is not None else None,
+        )
+
+    def examiner(self) -> Any:
+        """A fresh one: what shows across sessions is that of one run."""
+        from ctxctl.health.measure import Examiner
+
+        return Examiner(self.ignore)
+
+    def one(self, path: str, examiner: Any, progress: Callable[[int, int | None], None] | None = None) -> Health:
+        """Measure one session."""
+        from ctxctl.health.session import examine
+
+        health: Health = examiner.measure(examine(path, self.table, self.examining, progress))
+        return health
+
+
+class Run:
+    """Measures all inputs, holds them against the limits, and delivers one payload."""
+
+    def __init__(self, asked: Asked, inputs: Inputs, streams: Streams) -> None:
+        self.asked, self.inputs, self.streams = asked, inputs, streams
+        self.measuring = Measuring(asked)
+        if asked.compare_to is not None and asked.history is None and not Path(asked.compare_to).exists():
+            raise UsageError(
+                f"--compare-to {asked.compare_to}: no such file, and without --history there is no run to look for",
+                hint="give a JSON report that `ctxctl health --json -o` wrote, or --history FILE with the runs",
+            )
+
+    def go(self) -> int:
+        examiner = self.measuring.examiner()
+        done, skipped = self._measured(examiner)
+        tell_skipped(done, skipped, self.streams)
+        healths = [d.value for d in done if d.value is not None]
+        base = self._base()
+        healths = examiner.across(healths)
+        comparison = self._compared(base, healths)
+        healths, total = self._gated(healths, comparison)
+        by_path = {h.path: h for h in healths}
+        done = [d if d.value is None else Done(d.path, by_path[d.value.path]) for d in done]
+        self._record(healths)
+        data = self._render(done, skipped, comparison, total)
+        deliver(data, self.asked.output, self.asked.force, [h.path for h in healths], self.streams)
+        if self.asked.otlp is not None:
+            self._send(healths, len(done) - len(healths))
+        return self._status(done, healths, total)
+
+    def _measured(self, examiner: Any) -> tuple[list[Done[Health]], Skipped]:
+        total = len(self.inputs.items)
+        if total == 1:
+
+            def single(path: str) -> Health:
+                with Progress(self.streams, path) as progress:
+                    return self.measuring.one(path, examiner, progress)
+
+            return each(self.inputs, single)
+        count = 0
+        with Progress(self.streams, "measured", "sessions") as progress:
+
+            def counted(path: str) -> Health:
+                nonlocal count
+                if progress is not None:
+                    progress(count, total)
+                count += 1
+                return self.measuring.one(path, examiner)
+
+            return each(self.inputs, counted)
+
+    def _base(self) -> Any:
+        """What the run is compared with; read before the run itself is recorded."""
+        if self.asked.compare_to is None:
+            return None
+        from ctxctl.health.compare import base_of
+
+        return base_of(self.asked.compare_to, self.asked.history)
+
+    def _compared(self, base: Any, healths: Sequence[Health]) -> Comparison | None:
+        if base is None:
+            return None
+        from ctxctl.health.compare import compare
+
+        return compare(base, healths)
+
+    def _gated(self, healths: Sequence[Health], comparison: Comparison | None) -> tuple[list[Health], tuple[Any, ...]]:
+        from ctxctl.health.gates import gates_of, total_gates
+
+        m = self.measuring
+        gated = [replace(h, gates=gates_of(h, m.gates, m.fail_on)) for h in healths]
+        return gated, total_gates(gated, m.gates, m.fail_on, comparison)
+
+    def _record(self, healths: Sequence[Health]) -> None:
+        if self.asked.history is None:
+            return
+        from ctxctl.health.history import record
+
+        record(self.asked.history, healths, datetime.now(UTC), self.asked.ref)
+
+    def _send(self, healths: Sequence[Health], failed: int) -> None:
+        from ctxctl.reports.build.families import families
+        from ctxctl.reports.otel import export
+
+        assert self.asked.otlp is not None
+        export(families(healths, failed=failed, series=self.asked.series), self.asked.otlp)
+
+    def _status(self, done: list[Done[Health]], healths: Sequence[Health], total: Sequence[Any]) -> int:
+        failed = [(f"{h.path}: " if not self.inputs.single else "", g) for h in healths for g in h.gates if not g.ok]
+        failed += [("", g) for g in total if not g.ok]
+        for where, gate in failed:
+            say(f"failed: {where}{gate.text}")
+        status = failed_status(done)
+        if status is not None:
+            return status
+        return ExitCode.FINDING if failed else ExitCode.OK
+
+    # what is delivered
+
+    def _render(
+        self, done: list[Done[Health]], skipped: Skipped, comparison: Comparison | None, total: Sequence[Any]
+    ) -> bytes | Iterator[bytes]:
+        form = self.asked.form
+        healths = [d.value for d in done if d.value is not None]
+        failed = len(done) - len(healths)
+        if form in (opt.CheckFormat.json, opt.CheckFormat.jsonl):
+            return self._json(done, skipped, comparison, total)
+        if form is opt.CheckFormat.csv:
+            from ctxctl.reports import csv
+            from ctxctl.reports.build.health_data import COLUMNS, turn_records
+
+            return csv.render(COLUMNS, (row for h in healths for row in turn_records(h))).encode()
+        if form is opt.CheckFormat.prometheus:
+            from ctxctl.reports import prometheus
+            from ctxctl.reports.build.families import families
+
+            return prometheus.render(families(healths, failed=failed, series=self.asked.series)).encode()
+        reports = self._reports(healths, failed, comparison)
+        if form is opt.CheckFormat.text:
+            return self.streams.text(reports, to_file=self.asked.output is not None)
+        if form is opt.CheckFormat.markdown:
+            from ctxctl.reports import markdown
+
+            return markdown.render(reports).encode()
+        return self._checked(done, total, reports)
+
+    def _reports(self, healths: Sequence[Health], failed: int, comparison: Comparison | None) -> list[Any]:
+        from ctxctl.reports.build.health import health_report, overview_report
+
+        verbose = self.streams.verbosity > 0
+        alerts = self.measuring.settings.health_monitoring.alerts
+        reports = [health_report(h, alerts, verbose=verbose) for h in healths] if len(healths) <= SHOWN else []
+        if not self.inputs.single:
+            reports.append(overview_report(healths, failed))
+        if comparison is not None:
+            from ctxctl.reports.build.compare import comparison_report
+
+            reports.append(comparison_report(comparison))
+        return reports
+
+    def _json(
+        self, done: list[Done[Health]], skipped: Skipped, comparison: Comparison | None, total: Sequence[Any]
+    ) -> bytes | Iterator[bytes]:
+        from dataclasses import asdict
+
+        from ctxctl.reports.build.failure import error_of, failed_data
+        from ctxctl.reports.build.health_data import health_data, total_data
+        from ctxctl.reports.json import dumps, envelope, pieces
+
+        settings = asdict(self.measuring.settings)
+        entries: list[dict[str, Any]] = []
+        for d in done:
+            if d.error is not None:
+                entries.append(failed_data(d.path, d.error))
+            elif d.value is not None:
+                entries.append({"path": d.path, "result": health_data(d.value, turns=self.asked.turns)})
+        if self.asked.form is opt.CheckFormat.jsonl:
+            return b"".join(
+                dumps({"path": e["path"], **envelope("health", settings, e.get("result")), **error_of(e)})
+                for e in entries
+            )
+        more: dict[str, Any] = {}
+        if comparison is not None:
+            from ctxctl.reports.build.compare import comparison_data
+
+            more["comparison"] = comparison_data(comparison)
+        if self.inputs.single:
+            result = entries[0]["result"]
+            result["gates"] = [*result["gates"], *map(asdict, total)]
+            return pieces(envelope("health", settings, {**result, **more}))
+        healths = [d.value for d in done if d.value is not None]
+        result = {
+            "files": entries,
+            "skipped": [{"path": path, "reason": reason} for path, reason in skipped],
+            "total": {**total_data(healths, len(done) - len(healths), len(skipped)), "gates": list(map(asdict, total))},
+            **more,
+        }
+        return pieces(envelope("health", settings, result))
+
+    def _checked(self, done: list[Done[Health]], total: Sequence[Any], reports: Sequence[Any]) -> bytes:
+        """The forms of CI."""
+        from ctxctl.cli.checks import rendered_checks
+        from ctxctl.reports.document import Checked
+
+        checked = [
+            Checked(d.path, d.path, (), (), d.error)
+            if d.value is None
+            else Checked(d.path, d.path, (*d.value.alerts, *d.value.findings), d.value.gates)
+            for d in done
+        ]
+        return rendered_checks(self.asked.form, checked, total, reports, self.measuring.fail_on)

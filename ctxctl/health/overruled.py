@@ -1,0 +1,123 @@
+"""What the user told the agent to do otherwise, and where it did it again all the same.
+
+Only what can be told by name counts: an identifier, a path or a program that the user names as the one not to use. To
+take something out, to look for it or to talk about it is no use of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ctxctl.facts import tools
+from ctxctl.facts.tools import arguments
+from ctxctl.health.calls import Call, calls_of
+from ctxctl.health.session import Session
+from ctxctl.model.block import Block
+from ctxctl.trace.atoms import kind_of
+
+LONGEST = 1_500
+"""Characters of a prompt that corrects; a longer one is a task or a paste."""
+_NAME = r"[`'\"]?([\w@][\w@./+-]{1,60})[`'\"]?"
+_SAYS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"\b(?:use|switch to|go with|let'?s use|take|prefer)\s+(?:\S+\s+){1,4}?(?:instead of|rather than|not)\s+"
+        + _NAME,
+        r"\b(?:do not|don'?t|never|stop|no longer)\s+(?:use|using|call|calling|import|importing|run|running)\s+"
+        + _NAME,
+        rf"用[^。\n]{{1,30}}(?:而不是|代替|不要用)\s*{_NAME}",
+        rf"不要(?:再)?(?:使用|用|调用)\s*{_NAME}",
+    )
+)
+_NEW = ("new_string", "new_str", "newText", "new_text", "content", "file_text", "newString")
+_OLD = ("old_string", "old_str", "oldText", "old_text", "oldString")
+_TAKES_OUT = re.compile(r"\b(?:uninstall|remove|rm|purge|stop|kill|grep|rg|which|type|--version|-v)\b")
+_WORDS = frozenset(("the", "that", "this", "it", "any", "a", "an", "my", "our", "your", "those", "these", "them"))
+FEWEST = 3
+"""Calls between the correction and the use: what was under way when it came is no relapse."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overruled:
+    """name: what should not be used. said: the sentence of the user. ban: the block that says so; again: that of the
+    call that used it all the same; earlier: that of the agent's newest use before, where it is in the window now, else
+    None; texts: a passage of each."""
+
+    name: str
+    said: str
+    ban: int
+    again: int
+    text: str
+    earlier: int | None = None
+    earlier_text: str = ""
+
+
+def banned(text: str) -> Iterator[tuple[str, str]]:
+    """What a prompt says not to use, with the sentence."""
+    if len(text) > LONGEST:
+        return
+    for pattern in _SAYS:
+        for match in pattern.finditer(text):
+            name = match[1].strip(".-")
+            if len(name) > 1 and name.lower() not in _WORDS:
+                start = max(text.rfind(mark, 0, match.start()) for mark in (". ", "\n", "! ", "? ")) + 1
+                end = re.compile(r"[.!?](?=\s|$)|\n").search(text, match.end())
+                yield name, " ".join(text[start : end.end() if end is not None else len(text)].split())
+
+
+def overruled(session: Session) -> Iterator[Overruled]:
+    """Every such relapse, the first of each ban."""
+    blocks, stays = session.trace.blocks, session.stays
+    prompts = [(n, b) for n, b in enumerate(blocks) if b.kind == "user_message"]
+    said = [(n, name, sentence) for n, block in prompts for name, sentence in banned(block.text)]
+    if not said:
+        return
+    calls = calls_of(session)
+    for number, name, sentence in said:
+        came = stays[number].came
+        uses = [(call, text) for call in calls if (text := _uses(blocks[call.block], call, name)) is not None]
+        # the user may have come back to it
+        word = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-])")
+        allowed = min(
+            (stays[n].came for n, b in prompts if n > number and word.search(b.text) is not None),
+            default=len(session.trace.turns) + 1,
+        )
+        again = next(((c, t) for c, t in uses if came + FEWEST <= c.turn < allowed and not c.failed), None)
+        if again is None:
+            continue
+        before = [(c, t) for c, t in uses if c.turn < came and stays[c.block].left is None]
+        first = before[-1] if before else None
+        yield Overruled(
+            name,
+            sentence,
+            number,
+            again[0].block,
+            again[1],
+            first[0].block if first is not None else None,
+            first[1] if first is not None else "",
+        )
+
+
+def _uses(block: Block, call: Call, name: str) -> str | None:
+    """How a call uses a name: as the program of a command, or in text that an edit puts in; None where it does not."""
+    plain = kind_of(name) not in ("identifier", "path")
+    if call.does == tools.SHELL:
+        if name in call.programs and _TAKES_OUT.search(call.shown) is None:
+            return call.shown
+        return None
+    if plain or call.does not in (tools.EDIT, tools.WRITE, tools.EDITOR):
+        return None
+    if name not in block.text:
+        return None
+    given = arguments(block) or {}
+    word = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-])")
+    for key in _NEW:
+        new = given.get(key)
+        if isinstance(new, str) and (match := word.search(new)) is not None:
+            if any(isinstance(given.get(old), str) and word.search(str(given[old])) for old in _OLD):
+                return None
+            start, end = new.rfind("\n", 0, match.start()) + 1, new.find("\n", match.end())
+            return new[start : end if end >= 0 else len(new)].strip()
+    return None
