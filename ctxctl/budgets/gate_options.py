@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
+from math import floor
 from typing import Annotated
 
 from msgspec import Meta
+
+from ctxctl.budgets.components import component_of
+from ctxctl.errors import UsageError
 
 Usd = Annotated[float, Meta(ge=0)]
 Tokens = Annotated[int, Meta(ge=1, le=10**12)]
@@ -54,5 +60,53 @@ class GateOptions:
     max_bloat: Annotated[Share | None, Meta(description="share of tool results in the window now")] = None
     max_burn_rate: Annotated[Tokens | None, Meta(description="tokens per turn, mean of the last 10")] = None
     components: Annotated[
-        Mapping[str, Fullness], Meta(description="share of its own limit that a component of the budget may take")
+        Mapping[str, int | float | str],
+        Meta(description="tokens (20k) or share of the window (0.8, 80%) that a component of the budget may hold"),
     ] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, limit in self.components.items():
+            component_limit(name, limit)
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentLimit:
+    """What a component may hold at most: tokens, or a share of the window."""
+
+    component: str
+    tokens: int | None
+    share: float | None
+    text: str
+
+    def of(self, window: int | None) -> int | None:
+        """In tokens; None where that takes a window that is unknown."""
+        if self.share is None:
+            return self.tokens
+        return None if window is None else floor(Fraction(repr(self.share)) * window)
+
+
+_LIMIT = re.compile(r"(?P<number>\d[\d_]*(?:\.\d+)?|\.\d+)\s*(?P<unit>[kKmM%]?)")
+
+
+def component_limit(name: str, limit: int | float | str) -> ComponentLimit:
+    """A limit as users write it: `20000`, `20_000`, `20k`; `0.8` or `80%` of the window. Raises ValueError otherwise,
+    and for a component that there is not, with what is like it."""
+    try:
+        component = component_of(name)
+    except UsageError as error:
+        raise ValueError(f"{error.message}; {error.hint}") from None
+    text = repr(limit) if isinstance(limit, float) else str(limit)
+    match = _LIMIT.fullmatch(text.strip())
+    wrong = f"{component}: {text!r} is no limit; write 20k or 20000 tokens, or 0.8 or 80% of the window"
+    if match is None or isinstance(limit, bool):
+        raise ValueError(wrong)
+    number, unit = float(match["number"].replace("_", "")), match["unit"].lower()
+    if unit == "%" or (not unit and "." in match["number"]):
+        share = number / 100 if unit else number
+        if not 0 < share <= 1:
+            raise ValueError(f"{component}: {text!r} must be a share above 0 and at most 1 (100%)")
+        return ComponentLimit(component, None, share, text.strip())
+    tokens = number * {"": 1, "k": 1000, "m": 1_000_000}[unit]
+    if tokens != int(tokens) or tokens > 10**12:
+        raise ValueError(wrong)
+    return ComponentLimit(component, int(tokens), None, text.strip())

@@ -135,10 +135,14 @@ def reads_instructions(call: Block) -> bool:
     script, folder = script_of(given)
     if not any(name in script.lower() for name in ("md", "rules", "memory", "octos", "hints", "conf")):
         return False
-    parts = [part for part in commands(script, folder) if part.words and part.words[0] not in ("cd", "pwd", "echo")]
-    return bool(parts) and all(
-        part.words[0] in _SHOWS and any(is_instruction_file(word) for word in part.words[1:]) for part in parts
-    )
+    parts = [part for part in commands(script, folder) if part.words and part.name not in ("cd", "pwd", "echo")]
+    piped = False
+    for part in parts:
+        shows = part.name in _SHOWS and "-i" not in part.words and not part.writes
+        if not shows or not (piped or any(is_instruction_file(word) for word in part.operands)):
+            return False
+        piped = part.after == "|"
+    return bool(parts)
 
 
 def is_instruction_file(path: str) -> bool:

@@ -78,9 +78,7 @@ def last_uses(trace: Trace, stays: Sequence[Stay]) -> list[int]:
     return last
 
 
-def unreferenced_cost(
-    trace: Trace, stays: Sequence[Stay], row_of: Callable[[Usage], ModelRow | None]
-) -> float | None:
+def unreferenced_cost(trace: Trace, stays: Sequence[Stay], row_of: Callable[[Usage], ModelRow | None]) -> float | None:
     """USD that calls of the main thread paid for blocks that were never used again; None when no call that reports its
     usage has a price. See the head of this module for what counts."""
     count = len(trace.blocks)

@@ -29,7 +29,9 @@ from ctxctl.cli.commands import (
     recall,
     resume,
     simulate,
+    statusline,
     tune,
+    watch,
 )
 from ctxctl.cli.io import ReaderGoneError, close_stdout, error_text, say
 from ctxctl.errors import CtxctlError, ExitCode, UsageError
@@ -66,6 +68,8 @@ app.command("analyze", short_help="How full the window was, what filled it, what
 app.command("health", short_help="Alerts and failure modes of sessions; limits for CI.")(health.health)
 app.command("simulate", short_help="What other policies would have cost and lost.")(simulate.simulate)
 app.command("tune", short_help="The cheapest settings for your own sessions.")(tune.tune)
+app.command("watch", short_help="Follow a session while its agent writes it.")(watch.watch)
+app.command("statusline", short_help="One line for an agent's status line.")(statusline.statusline)
 app.command("compact", short_help="Compact a session so that its agent can resume it.")(compact.compact)
 app.command("checkpoint", short_help="Save the state of a task for the next window.")(checkpoint.checkpoint)
 app.command("resume", short_help="The prompt that the next window of a task starts with.")(resume.resume)

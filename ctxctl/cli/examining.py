@@ -63,6 +63,7 @@ class Measuring:
         self.fail_on = words_of(asked.fail_on)
         self.ignore = known_codes((*settings.health_monitoring.ignore, *asked.ignore), "--ignore")
         self.gates = replace(settings.gates, **asked.limits)
+        state = self._state(asked)
         self.examining = Examining(
             AnalysisOptions(
                 window=settings.max_context_tokens,
@@ -74,8 +75,18 @@ class Measuring:
             settings.eviction,
             settings.budget,
             settings.health_monitoring,
-            state=str(asked.state_dir / settings.cross_window.state_file) if asked.state_dir is not None else None,
+            state=state,
         )
+
+    def _state(self, asked: Asked) -> str | None:
+        """The state file to check; InputError where there is none or it can't be read."""
+        if asked.state_dir is None:
+            return None
+        from ctxctl.state.record import load
+
+        path = asked.state_dir / self.settings.cross_window.state_file
+        load(path)
+        return str(path)
 
     def examiner(self) -> Any:
         """A fresh one: what shows across sessions is that of one run."""

@@ -37,6 +37,11 @@ def _status(arguments: list[str]) -> int:
 
         # what is left to do is to take down what was read, and the agent waits
         os._exit(hook_run(arguments[2:]))
+    if arguments[:1] == ["statusline"] and not {"-h", "--help"} & set(arguments):
+        from ctxctl.cli.statusline import statusline
+
+        if (status := statusline(arguments[1:])) is not None:
+            os._exit(status)
     from ctxctl.cli.app import run
 
     return run(arguments)

@@ -49,8 +49,8 @@ class Metrics:
     layer (`full`, `micro`, `rollback`) per 100 turns. compression_ratio: before / after of what compactions replaced.
     burn_rate: tokens per turn, mean of the last 10. fidelity: share of probes that the newest compactions can still
     answer. tool_result_bloat: share of tool results in the window now. cache_hit_rate: cached / prompt tokens over all
-    calls of the main thread. resume_success_rate: of the windows that began with a resume. token_drift: counted / reported - 1 on the live
-    context. overflow_turns: requests that the provider refused as too long.
+    calls of the main thread. resume_success_rate: of the windows that began with a resume. token_drift: counted /
+    reported - 1 on the live context. overflow_turns: requests that the provider refused as too long.
     """
 
     utilization: float | None = None

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from ctxctl.facts import tools
 from ctxctl.facts.results import output
 from ctxctl.facts.todos import TodoLog, folded, todo_list
-from ctxctl.health.beginnings import Beginning, asked_in, beginnings, blocks_in, facts_of
-from ctxctl.health.calls import Call, calls_of, text_of
 from ctxctl.health.session import Session
+from ctxctl.health.signals.beginnings import Beginning, asked_in, beginnings, blocks_in, facts_of
+from ctxctl.health.signals.calls import Call, calls_of, text_of
 from ctxctl.model.block import Block
 from ctxctl.model.summary import SessionSummary, Todo
 from ctxctl.model.text import RESUME
@@ -64,6 +64,7 @@ _SAME_LIST = 0.5
 _OWN = 3
 """Items of a list that may show another goal."""
 
+_MEMO = "health.resumes"
 _Wrong = tuple[str, tuple[int, ...]]
 ASKED = "asked what it had been doing"
 
@@ -83,10 +84,16 @@ class Resumed:
 
 
 def resumes_of(session: Session) -> list[Resumed]:
-    """Every window of the main thread that began with a resume and can be judged, in order."""
-    starts = beginnings(session)
-    if not starts:
-        return []
+    """Every window of the main thread that began with a resume and can be judged, in order. Worked out once per
+    session."""
+    memo = session.trace.memo
+    if _MEMO not in memo:
+        memo[_MEMO] = _judged(session, beginnings(session))
+    found: list[Resumed] = memo[_MEMO]
+    return found
+
+
+def _judged(session: Session, starts: Sequence[Beginning]) -> list[Resumed]:
     judge = _Judge(session)
     found = []
     for start in starts:
@@ -109,6 +116,7 @@ class _Judge:
         self._at = 0
         self._made: dict[str, Call] = {}
         self._changed: dict[str, int] = {}
+        self._log, self._listed = TodoLog(), 0
         self._lists = [
             (block.turn if block.role == "assistant" else session.stays[number].came, number, block)
             for number, block in enumerate(session.trace.blocks)
@@ -221,13 +229,16 @@ class _Judge:
 
     def _list_before(self, turn: int) -> tuple[Todo, ...]:
         """The agent's own list as it stood when the last window ended."""
-        log = TodoLog()
-        for at, number, block in self._lists:
-            if at < turn and block.kind == "tool_call":
-                log.call(block, number)
-            elif at <= turn and block.kind == "tool_result":
-                log.result(block, block.is_error)
-        return log.fold(())
+        while self._listed < len(self._lists):
+            at, number, block = self._lists[self._listed]
+            if at > turn or (at == turn and block.kind == "tool_call"):
+                break
+            self._listed += 1
+            if block.kind == "tool_call":
+                self._log.call(block, number)
+            else:
+                self._log.result(block, block.is_error)
+        return self._log.fold(())
 
 
 def _content(text: str) -> set[str]:

@@ -10,12 +10,16 @@ from itertools import chain
 from math import floor
 from typing import TYPE_CHECKING
 
+from ctxctl.budgets.components import RESERVE, limits_of
+from ctxctl.budgets.forecast import FORECAST
+from ctxctl.budgets.options import BudgetOptions
 from ctxctl.eviction.base import Policy, Setting, roughly
 from ctxctl.eviction.hybrid import Hybrid
 from ctxctl.eviction.options import EvictionOptions
 from ctxctl.eviction.specs import Spec, policy_of
 from ctxctl.manager.arguments import counted, share, string, whole
 from ctxctl.manager.evictor import Evictor
+from ctxctl.manager.forecasting import Outlasting, PlanForecast
 from ctxctl.manager.ledger import Ledger
 from ctxctl.manager.options import ManagerOptions
 from ctxctl.model.block import KINDS
@@ -48,8 +52,9 @@ class ContextWindowManager:
     whatever the trigger, and a trigger above red moves red up to it. target: utilization that it evicts down to. count:
     tokens of a text of some kind. compaction: settings of policies that compact; helper: a model that writes their
     summaries (`ctxctl.compaction.helper.helper_of`), extracts without one; a policy that is an object already has its
-    own. trace: of a recorded session, whose blocks then come in by number. overhead: tokens
-    in front that no block holds. explain: whether drops carry the parts of their score. audit: where evictions,
+    own. budget: the room kept for the answer and the burn window, for the forecast of a plan that the loop told
+    (`plan`). trace: of a recorded session, whose blocks then come in by number. overhead: tokens in front that no block
+    holds. explain: whether drops carry the parts of their score. audit: where evictions,
     compactions and refusals are recorded; a decision that could not be says so among its reasons, and is recorded with
     the next one.
 
@@ -68,6 +73,7 @@ class ContextWindowManager:
         eviction: EvictionOptions | None = None,
         options: ManagerOptions | None = None,
         compaction: CompactionOptions | None = None,
+        budget: BudgetOptions | None = None,
         helper: Writes | None = None,
         count: Callable[[str, str], int] = roughly,
         trace: Trace | None = None,
@@ -114,6 +120,9 @@ class ContextWindowManager:
         self._evictor = self._rescue or Evictor(self.window, self.policy, window, explain=explain)
         self._edits = NOTHING
         self._freed = 0
+        budget = budget or BudgetOptions()
+        self._outlasting = Outlasting(window, limits_of(window, budget)[RESERVE].hard, budget.burn_window)
+        self._forecast_at: int | None = None
         self._credits: deque[tuple[int, Sequence[tuple[int, int]]]] = deque()
         self._came: set[int] = set()
 
@@ -181,6 +190,34 @@ class ContextWindowManager:
         """The result of a call: counted and registered as it is. It stays until a model call has answered it."""
         return self.add("tool_result", text, role="tool", call_id=call_id, is_error=is_error, target=target)
 
+    # the plan
+
+    def plan(self, remaining_steps: int | None, turns_per_step: float | None = None) -> None:
+        """So many steps of the loop's plan remain; None withdraws it.
+
+        turns_per_step: by default measured from what the loop told before, 1 while no step is done. While fewer turns
+        remain than these steps need, `turn_start` acts whatever the level, with `forecast` among its reasons
+        (`manager.forecast_trigger: false` leaves only the thresholds). Raises ValueError for what is no number of
+        steps or turns.
+        """
+        self._outlasting.plan(remaining_steps, turns_per_step)
+        self._forecast_at = None
+
+    def forecast(self) -> PlanForecast | None:
+        """Whether the plan still fits into the window; None without one."""
+        return self._outlasting.forecast(self.window.tokens)
+
+    def _falls_short(self) -> PlanForecast | None:
+        """The forecast where it says to act."""
+        found = self.forecast() if self.options.forecast_trigger else None
+        return found if found is not None and found.act else None
+
+    def _again(self) -> bool:
+        """Whether an eviction for the forecast is due: one at once, and the next when half of what lies between target
+        and trigger has come in since, so that the cached prefix is not broken at every turn."""
+        at = self._forecast_at
+        return at is None or self.window.tokens >= at + (self.trigger - self.target) / 2 * self.size
+
     # the four hooks
 
     def turn_start(self) -> Decision:
@@ -192,17 +229,21 @@ class ContextWindowManager:
         self._edits, self._freed = NOTHING, 0
         reasons: tuple[str, ...] = (edits.reason,) if edits else ()
         utilization = window.tokens / self.size
-        action = self._action(utilization)
+        self._outlasting.arrived(self._arrived)
+        action, short = self._action(utilization), self._falls_short()
+        early = short is not None and action in ("none", "evaluate")
+        due = early and self._again()
         floor_: int | None = None
         causes: tuple[tuple[str, int], ...] = ()
         rescued = action == "emergency" and self._rescue is not None
-        if rescued or (action in ("act", "forced", "emergency") and policy.ranks):
+        if rescued or ((due or action in ("act", "forced", "emergency")) and policy.ranks):
             evicted, floor_, causes = self._evictor.evict(floor(self.target * self.size))
             reasons = (*reasons, f"utilization {utilization:.2f}")
             if rescued and evicted:
                 reasons = (*reasons, RESCUE)
             if evicted:
                 edits = joined(edits, evicted)
+                self._forecast_at = window.tokens
         elif not policy.ranks:
             if policy.limit is not None:
                 floor_, causes = self._evictor.floor(policy.limit)
@@ -210,6 +251,10 @@ class ContextWindowManager:
             action = "act" if edits else action if kept else "none"
         elif edits and action in ("none", "evaluate"):
             action = "act"
+        if short is not None:
+            action = "act" if action in ("none", "evaluate") else action
+            left, needed = short.turns_remaining, short.turns_needed
+            reasons = (*reasons, FORECAST, f"{left:,} turns remain, the plan needs {needed:,}")
         if floor_ is not None:
             reasons = (*reasons, *self._evictor.too_large(self.size if policy.limit is None else policy.limit))
         reading = self.monitor.update(

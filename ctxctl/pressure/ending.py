@@ -7,7 +7,7 @@ Known too late for this are a rewind to before them, and a long window that only
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ctxctl.errors import InputError, NothingFoundError
@@ -63,11 +63,13 @@ def ending_of(
     window: int | None = None,
     thresholds: PressureThresholds | None = None,
     pressure: PressureOptions | None = None,
+    steps: Sequence[int] = STEPS,
 ) -> Ending:
     """The window at the end of a session's file. rows: gives a table of the models that are named. window: in tokens,
     where it is known better.
 
-    Raises InputError for what is no file of JSON lines that an agent appends to, and NothingFoundError for an empty one.
+    steps: bytes at the end that are read, one after the other. Raises InputError for what is no file of JSON lines that
+    an agent appends to, and NothingFoundError for an empty one.
     """
     if not os.path.isfile(path):  # opening a named pipe would wait for ever
         raise InputError("no such file", path=path)
@@ -82,7 +84,7 @@ def ending_of(
             raise NothingFoundError("the file is empty", path=path)
         head = _head(stream)
     chosen = _format(head, path)
-    for step in STEPS:
+    for step in steps:
         start = next_line(path, size - step)
         transcript = _read(path, chosen, head, start, usage_only=step > BLOCKS_TO)
         newest = newest_call(transcript)

@@ -139,7 +139,7 @@ def _result(item: Finding, path: str, root: str | None, seen: dict[str, int]) ->
         if evidence.quotes:
             result["relatedLocations"] = [
                 {**_location(path, q.line, root), "message": {"text": _said(f"turn {q.turn}: {q.text}")}}
-                for q in evidence.quotes[:QUOTES]
+                for q in list(dict.fromkeys(evidence.quotes))[:QUOTES]
             ]
     return result
 

@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sessions import ClaudeSession, examined, lines_of
 
-from ctxctl.health.bounded import listed
-from ctxctl.health.calls import Call, calls_of, in_window
 from ctxctl.health.detectors.base import DETECTORS
 from ctxctl.health.detectors.runaway_loop import RunawayLoop
+from ctxctl.health.signals.bounded import listed
+from ctxctl.health.signals.calls import Call, calls_of, in_window
 
 MINE = ("jit_thrash", "repeated_calls", "runaway_loop", "reload", "unused_load", "whole_content", "preload")
 

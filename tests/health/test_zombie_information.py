@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sessions import ClaudeSession, lines_of
 
 from ctxctl.health.detectors.zombie_information import SHARE, TOKENS, ZombieInformation
-from ctxctl.health.superseded import covers
+from ctxctl.health.signals.superseded import covers
 from ctxctl.model.finding import Finding
 
 APP = "/work/app/src/app.py"

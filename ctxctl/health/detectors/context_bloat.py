@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ctxctl.health.detectors.base import DETECTORS, Detector, quote
-from ctxctl.health.overruled import overruled
-from ctxctl.health.repeated import repeated
 from ctxctl.health.session import Session
+from ctxctl.health.signals.overruled import overruled
+from ctxctl.health.signals.repeated import repeated
 from ctxctl.model.finding import Finding
 from ctxctl.model.text import shortened
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from ctxctl.health.bounded import costliest, listed
 from ctxctl.health.detectors.base import DETECTORS, Detector, quote
-from ctxctl.health.readings import Again, read_again, tokens_of
 from ctxctl.health.session import Session
+from ctxctl.health.signals.bounded import costliest, listed
+from ctxctl.health.signals.readings import Again, read_again, tokens_of
 from ctxctl.model.finding import Finding
 
 TIMES = 5

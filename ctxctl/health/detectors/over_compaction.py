@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 
 from ctxctl.facts import tools
-from ctxctl.health.beginnings import Beginning, beginnings
-from ctxctl.health.calls import Call, calls_of
 from ctxctl.health.detectors.base import DETECTORS, Detector, quote
-from ctxctl.health.readings import Again, read_again
 from ctxctl.health.resumes import ASKED, Resumed, resumes_of
 from ctxctl.health.session import Session
+from ctxctl.health.signals.beginnings import Beginning, beginnings
+from ctxctl.health.signals.calls import Call, calls_of
+from ctxctl.health.signals.readings import Again, read_again
 from ctxctl.model.finding import Finding
 from ctxctl.model.text import shortened
 
@@ -40,27 +41,32 @@ class OverCompaction(Detector):
         if not starts:
             return
         lost = {one.turn: one for one in resumes_of(session) if one.why == ASKED}
-        again = [one for one in read_again(session) if not one.there]
+        again = self._read_again(session, starts)
         for start in starts:
-            found = self._read_again(session, start, again)
+            found = list(again.get(start.turn, {}).values())
             tokens = sum(one.call.tokens for one in found)
             if len(found) < TARGETS or tokens < TOKENS:
                 found = []
             if found or start.turn in lost:
                 yield self._told(session, start, found, lost.get(start.turn))
 
-    def _read_again(self, session: Session, start: Beginning, again: list[Again]) -> list[Again]:
-        """The first reading of each target that the compaction made necessary."""
-        last = min(start.turn + CALLS, start.end)
-        found: dict[str, Again] = {}
-        for one in again:
+    def _read_again(self, session: Session, starts: Sequence[Beginning]) -> dict[int, dict[str, Again]]:
+        """By the window, the first reading of each target that its compaction made necessary."""
+        turns = [start.turn for start in starts]
+        found: dict[int, dict[str, Again]] = {}
+        for one in read_again(session):
+            at = bisect_right(turns, one.call.turn) - 1
             result = one.first.result
-            if not start.turn <= one.call.turn < last or result is None or one.target in found:
+            if one.there or at < 0 or result is None:
                 continue
-            stay = session.stays[result]
-            if stay.cause == "compacted" and stay.left == start.turn and not _for_edit(session, one.call):
-                found[one.target] = one
-        return list(found.values())
+            start, stay = starts[at], session.stays[result]
+            near = one.call.turn < min(start.turn + CALLS, start.end)
+            mine = found.setdefault(start.turn, {})
+            if near and one.target not in mine and stay.cause == "compacted" and stay.left == start.turn:
+                if _for_edit(session, one.call):
+                    continue
+                mine[one.target] = one
+        return found
 
     def _told(self, session: Session, start: Beginning, found: list[Again], lost: Resumed | None) -> Finding:
         blocks = session.trace.blocks

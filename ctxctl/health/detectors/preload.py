@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ctxctl.health.calls import calls_of
 from ctxctl.health.detectors.base import DETECTORS, Detector
 from ctxctl.health.session import Session
+from ctxctl.health.signals.calls import calls_of
 from ctxctl.model.block import Block
 from ctxctl.model.finding import Finding
 from ctxctl.model.unit import ANSWER_KINDS

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from ctxctl.facts import tools
-from ctxctl.health.bounded import costliest, listed
-from ctxctl.health.calls import Call, calls_of, in_window, outcome
 from ctxctl.health.detectors.base import DETECTORS, Detector, quote
 from ctxctl.health.detectors.jit_thrash import TIMES as THRASH
-from ctxctl.health.loops import loops_of
 from ctxctl.health.session import Session
+from ctxctl.health.signals.bounded import costliest, listed
+from ctxctl.health.signals.calls import Call, calls_of, in_window, outcome
+from ctxctl.health.signals.loops import loops_of
 from ctxctl.model.finding import Finding
 
 TIMES = 3

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
 
-from ctxctl.health.bounded import costliest, listed
-from ctxctl.health.calls import calls_of
 from ctxctl.health.detectors.base import DETECTORS, Detector, quote
-from ctxctl.health.loops import Loop, loops_of
 from ctxctl.health.session import Session
+from ctxctl.health.signals.bounded import costliest, listed
+from ctxctl.health.signals.calls import calls_of
+from ctxctl.health.signals.loops import Loop, loops_of
 from ctxctl.model.block import Block
 from ctxctl.model.finding import Finding
 

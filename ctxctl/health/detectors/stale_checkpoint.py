@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from ctxctl.errors import CtxctlError
-from ctxctl.health.beginnings import beginnings
 from ctxctl.health.detectors.base import DETECTORS, Detector, quote
-from ctxctl.health.outdated import Outdated, outdated
 from ctxctl.health.session import Session
+from ctxctl.health.signals.beginnings import beginnings
+from ctxctl.health.signals.outdated import Outdated, outdated
 from ctxctl.model.finding import Finding
 from ctxctl.model.state import AgentState
 from ctxctl.model.text import RESUME, shortened
@@ -115,7 +115,7 @@ class StaleCheckpoint(Detector):
         position = state.transcript
         if position.size and size > position.size:
             turns = len(session.trace.turns) - position.turn
-            what = f"{turns} calls, " if turns > 0 else ""
+            what = f"{turns} {'call' if turns == 1 else 'calls'}, " if turns > 0 else ""
             message = (
                 f"the transcript has gone on since the checkpoint of {state.saved_at} ({what}{size - position.size:,} "
                 "bytes): a resume from it would not know of that"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ctxctl.health.bounded import listed
 from ctxctl.health.detectors.base import DETECTORS, Detector, quote
-from ctxctl.health.returned import Returned, returned
 from ctxctl.health.session import Session
+from ctxctl.health.signals.bounded import listed
+from ctxctl.health.signals.returned import Returned, returned
 from ctxctl.model.finding import Finding
 
 MOST = 2_000

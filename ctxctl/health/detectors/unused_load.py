@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ctxctl.budgets.cost import prices_of
-from ctxctl.health.bounded import listed
 from ctxctl.health.detectors.base import DETECTORS, Detector, quote
-from ctxctl.health.loads import Load, loads_of
 from ctxctl.health.session import Session
+from ctxctl.health.signals.bounded import listed
+from ctxctl.health.signals.loads import Load, loads_of
 from ctxctl.model.finding import Finding
 from ctxctl.model.limits import ModelRow
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from ctxctl.facts import tools
-from ctxctl.health.bounded import costliest
-from ctxctl.health.calls import Call, content_of
 from ctxctl.health.detectors.base import DETECTORS, Detector, quote
-from ctxctl.health.loads import Load, loads_of, used_lines
 from ctxctl.health.session import Session
+from ctxctl.health.signals.bounded import costliest
+from ctxctl.health.signals.calls import Call, content_of
+from ctxctl.health.signals.loads import Load, loads_of, used_lines
 from ctxctl.model.finding import Finding
 
 SHARE = 0.15

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ctxctl.health.bounded import listed
 from ctxctl.health.detectors.base import DETECTORS, Detector, quote
-from ctxctl.health.misled import Misled, misled
-from ctxctl.health.overruled import Overruled, overruled
 from ctxctl.health.session import Session
-from ctxctl.health.superseded import Old, superseded
+from ctxctl.health.signals.bounded import listed
+from ctxctl.health.signals.misled import Misled, misled
+from ctxctl.health.signals.overruled import Overruled, overruled
+from ctxctl.health.signals.superseded import Old, superseded
 from ctxctl.model.finding import Finding
 from ctxctl.model.text import shortened
 

@@ -110,8 +110,8 @@ def _value(change: Change, value: float | None) -> str:
 
 
 def _changed(change: Change) -> str:
-    if change.change is None:
-        return ""
+    if not change.change:
+        return "=" if change.change == 0 else ""
     if change.unit == "share":
         return f"{100 * change.change:+.1f} pp"
     return f"{change.relative:+.0%}" if change.relative is not None else f"{change.change:+,.2f}"

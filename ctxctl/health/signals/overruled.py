@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from ctxctl.facts import tools
 from ctxctl.facts.tools import arguments
-from ctxctl.health.calls import Call, calls_of
 from ctxctl.health.session import Session
+from ctxctl.health.signals.calls import Call, calls_of
 from ctxctl.model.block import Block
 from ctxctl.trace.atoms import kind_of
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ctxctl.health.calls import Call, calls_of, content_of, in_window
 from ctxctl.health.session import Session
+from ctxctl.health.signals.calls import Call, calls_of, content_of, in_window
 
 MOST = 20
 """Earlier readings of one target that are compared with, the newest."""

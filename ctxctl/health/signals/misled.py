@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ctxctl.facts import tools
-from ctxctl.health.calls import Call, calls_of, content_of, text_of
 from ctxctl.health.session import Session
+from ctxctl.health.signals.calls import Call, calls_of, content_of, text_of
 from ctxctl.model.block import Block
 
 SHORTEST = 12

@@ -9,8 +9,8 @@ from typing import Literal
 from ctxctl.facts import tools
 from ctxctl.facts.errors import told
 from ctxctl.facts.results import output
-from ctxctl.health.calls import Call, calls_of, outcome, text_of
 from ctxctl.health.session import Session
+from ctxctl.health.signals.calls import Call, calls_of, outcome, text_of
 
 RETRIES = 3
 """Failures of one call, each the same, from which on it is a loop: a second try is common sense."""

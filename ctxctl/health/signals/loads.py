@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ctxctl.facts import tools
-from ctxctl.health.calls import Call, calls_of, content_of
 from ctxctl.health.session import Session
+from ctxctl.health.signals.calls import Call, calls_of, content_of
 from ctxctl.model.unit import ANSWER_KINDS
 
 LARGE = 2_000

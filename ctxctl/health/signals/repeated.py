@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ctxctl.facts.constraints import is_directive, sentences
@@ -14,12 +15,15 @@ from ctxctl.model.text import is_resume
 
 LONGEST = 1_500
 """Characters of a prompt that repeats something; a longer one is a task or a paste."""
+MOST = 2_000
+"""Earlier sentences that are compared with, the newest."""
 ALIKE = 0.6
 """Share of the words of two constraints that are the same: then one says the other again."""
 FEWEST = 4
 """Words that a constraint must have for that."""
 SHARED = 3
-"""Words of an earlier sentence that a prompt must repeat which says that it repeats something."""
+"""Words of an earlier sentence that a prompt must repeat which says that it repeats something, and half of those of the
+shorter one."""
 _AGAIN = re.compile(
     r"\b(?:as|like) I (?:already |have )?(?:said|told|mentioned|asked|wrote|explained)\b"
     r"|\bI(?:'ve| have)? (?:already |just )?(?:told|asked) you\b"
@@ -62,12 +66,12 @@ def repeated(session: Session, apart: int) -> Iterator[Repeated]:
     texts: dict[str, int] = {}
     for _, block in prompts:
         texts[block.text] = texts.get(block.text, 0) + 1
-    early: list[tuple[int, str, set[str], bool]] = []
+    early: deque[tuple[int, str, set[str], bool]] = deque(maxlen=MOST)
     at = 0
     for number, block in prompts:
         came = stays[number].came
         while at < len(prompts) and stays[prompts[at][0]].came <= came - apart:
-            early += _said(*prompts[at])
+            early.extend(_said(*prompts[at]))
             at += 1
         if texts[block.text] > 1 or len(block.text) > LONGEST or not early:
             continue  # one that is sent twice was not answered the first time, or is a template
@@ -92,13 +96,13 @@ def _said(number: int, block: Block) -> Iterator[tuple[int, str, set[str], bool]
             yield number, raw.strip(), content(raw), False
 
 
-def _closest(number: int, block: Block, early: list[tuple[int, str, set[str], bool]]) -> Repeated | None:
+def _closest(number: int, block: Block, early: Iterable[tuple[int, str, set[str], bool]]) -> Repeated | None:
     best: tuple[float, int, str, str] | None = None
     if _AGAIN.search(block.text) is not None:
         words = content(block.text)
         for other, said, known, _ in early:
             shared = len(known & words)
-            if shared >= SHARED and shared * 2 >= len(known) and (best is None or shared > best[0]):
+            if shared >= SHARED and shared * 2 >= min(len(known), len(words)) and (best is None or shared > best[0]):
                 best = (float(shared), other, said, block.text)
     else:
         for sentence in sentences(block.text):

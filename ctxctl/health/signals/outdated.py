@@ -9,10 +9,10 @@ from typing import Literal
 
 from ctxctl.facts import tools
 from ctxctl.facts.results import output
-from ctxctl.health.beginnings import Beginning, beginnings, blocks_in
-from ctxctl.health.calls import Call, calls_of, text_of
-from ctxctl.health.misled import NOT_THERE, SHORTEST, old_texts
 from ctxctl.health.session import Session
+from ctxctl.health.signals.beginnings import Beginning, beginnings, blocks_in
+from ctxctl.health.signals.calls import Call, calls_of, text_of
+from ctxctl.health.signals.misled import NOT_THERE, SHORTEST, old_texts
 
 CALLS = 20
 """Calls of a window that are looked at; later on the agent knows the files itself."""

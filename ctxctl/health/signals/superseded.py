@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ctxctl.facts import tools
-from ctxctl.health.calls import Call, calls_of, content_of
 from ctxctl.health.session import Session
+from ctxctl.health.signals.calls import Call, calls_of, content_of
 
 COVERED, HALF = 0.5, 0.3
 """Share of the lines of an earlier reading, and of each of its halves, that a later one must show again: then it shows

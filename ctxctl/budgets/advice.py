@@ -1,0 +1,86 @@
+"""What is wrong with a budget, and what to do about it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from ctxctl.budgets.components import ComponentUse
+from ctxctl.budgets.forecast import FORECAST
+from ctxctl.budgets.result import Budget
+from ctxctl.model.finding import Finding
+
+SOFT, HARD = "budget_soft", "budget_hard"
+CODES = (SOFT, HARD, FORECAST)
+"""Codes of the findings of `budget`."""
+IDLE = 0.2
+"""Share of the money for what was never used again from which on it is worth a word."""
+IDLE_USD = 0.05
+"""And what it must come to."""
+
+
+def findings_of(budget: Budget) -> tuple[Finding, ...]:
+    """Components at their limits (B2: soft is a warning, hard critical), and a plan that does not fit."""
+    return tuple(_findings(budget))
+
+
+def _findings(budget: Budget) -> Iterator[Finding]:
+    for use in budget.components:
+        if use.status in (None, "ok") or use.limit is None or use.soft_limit is None:
+            continue
+        hard = use.status == "hard"
+        over = f"{(use.used or 0) - use.limit:,} tokens over" if (use.used or 0) > use.limit else "at"
+        said = f"{over} its limit of {use.limit:,}" if hard else f"past its soft limit of {use.soft_limit:,}"
+        message = f"{use.component} holds {use.used:,} tokens, {said}"
+        yield Finding(HARD if hard else SOFT, "critical" if hard else "warning", message, hint_of(use, budget.path))
+    plan = budget.forecast
+    if plan is not None and plan.act:
+        message = (
+            f"{plan.turns_remaining:,} turns remain, and the {plan.remaining_steps:,} open steps of the plan need about "
+            f"{plan.turns_needed:,}"
+        )
+        hint = f"save the state with `ctxctl checkpoint {quoted(budget.path)}`, or compact before the next step"
+        yield Finding(FORECAST, "warning", message, hint)
+
+
+def hint_of(use: ComponentUse, path: str) -> str:
+    """What takes tokens out of a component, with the command where there is one."""
+    where = quoted(path)
+    if use.component == "tool_results":
+        return f"condense old results: `ctxctl compact -s tool-results --dry-run {where}`"
+    if use.component == "message_history":
+        strategy = "conversation" if use.status == "hard" else "progressive"
+        return f"summarize what is old: `ctxctl compact -s {strategy} --dry-run {where}`"
+    if use.component == "memory_injection":
+        return f"let injected text age out: `ctxctl simulate --policy type-ttl {where}` shows what that saves"
+    if use.component == "tool_definitions":
+        return "turn off tools and MCP servers that this task does not need"
+    if use.component == "system_prompt":
+        return "move rarely used text into files that are read when they are needed"
+    return "ask for shorter answers, or raise budget.allocations.output_reserved"
+
+
+def next_steps(budget: Budget) -> tuple[str, ...]:
+    """What to do next, the most pressing first; nothing when all is well."""
+    return tuple(_steps(budget))
+
+
+def _steps(budget: Budget) -> Iterator[str]:
+    found = findings_of(budget)
+    for code in (FORECAST, HARD, SOFT):
+        for finding in found:
+            if finding.code == code:
+                yield finding.hint[0].upper() + finding.hint[1:] + "."
+    share, spent = budget.money.unreferenced_share, budget.money.unreferenced
+    if share is not None and spent is not None and share >= IDLE and spent >= IDLE_USD:
+        yield (
+            f"{share:.0%} of the money went to blocks that were never used again: "
+            f"`ctxctl simulate {quoted(budget.path)}` shows which policy saves most of it."
+        )
+    if budget.window is None:
+        yield "Say how large the window is with --window 200k (or max_context_tokens in .ctxctl.yaml)."
+
+
+def quoted(path: str) -> str:
+    """A path as a shell takes it; FILE for standard input."""
+    return shlex.quote(path) if path and path != "-" else "FILE"
