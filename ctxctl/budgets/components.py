@@ -27,6 +27,8 @@ RESERVE = "output_reserved"
 """Room that is kept free for the answer: it is held against the expected output, and is no part of what is used."""
 SKELETON = ("system_prompt", "tool_definitions")
 """What every request carries; too large a one is an error, since nothing can be taken from it while a task runs."""
+SHARED = "shared residual"
+"""Source of a figure that is one measured for both of these, shared out."""
 _OF_KIND = {
     "system": "system_prompt",
     "tool_definitions": "tool_definitions",

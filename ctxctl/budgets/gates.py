@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
-from math import fsum
 
 from ctxctl.budgets.components import STATUSES
 from ctxctl.budgets.gate_options import GateOptions, component_limit
@@ -122,14 +121,13 @@ def _components(budget: Budget, options: GateOptions) -> Iterator[Gate]:
             yield Gate(title, tokens, used, used <= tokens, f"{title}={limit.text}: it holds {used:,} tokens")
 
 
-def total_gates(budgets: Sequence[Budget], options: GateOptions) -> tuple[Gate, ...]:
-    """All sessions of one run together."""
+def total_gates(budgets: Sequence[Budget], options: GateOptions, cost: float | None) -> tuple[Gate, ...]:
+    """All sessions of one run together. cost: USD of all their calls with a price, each call once."""
     limit = options.max_total_cost
     if limit is None:
         return ()
-    costs = [b.money.total for b in budgets if b.money.total is not None]
     unpriced = sum(b.money.total is None and b.totals.turns > 0 for b in budgets)
-    total, asked = fsum(costs), f"max-total-cost {usd(limit)}"
+    total, asked = cost or 0.0, f"max-total-cost {usd(limit)}"
     if unpriced and total <= limit:
         why = f"no price is known of {unpriced:,} of {len(budgets):,} sessions; the others cost {usd(total)}"
         return (Gate("max-total-cost", limit, None, False, f"{asked} could not be checked: {why}"),)

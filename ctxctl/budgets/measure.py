@@ -24,7 +24,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from ctxctl.budgets.components import COMPONENTS, RESERVE, ComponentUse, component_of_block, limits_of, use_of
+from ctxctl.budgets.components import COMPONENTS, RESERVE, SHARED, ComponentUse, component_of_block, limits_of, use_of
 from ctxctl.budgets.forecast import (
     PlanForecast,
     burn_rate_of,
@@ -181,8 +181,8 @@ def _components(
     if parts[0] < sums[system]:  # the file alone holds more of the prompt than its share
         parts = [sums[system], residual]
     used[system], used[definitions] = parts
-    sources[system] = "transcript and shared residual" if sums[system] else "shared residual"
-    sources[definitions] = "shared residual"
+    sources[system] = f"transcript and {SHARED}" if sums[system] else SHARED
+    sources[definitions] = SHARED
     return used, sources, memory
 
 
@@ -226,7 +226,7 @@ def _notes(
     if missing:
         said = f"{' and '.join(missing)}: not in the file, and no usage is reported that shows it"
         yield Note("not_measured", said)
-    if any(c.source is not None and c.source.endswith("shared residual") for c in components):
+    if any(c.source is not None and c.source.endswith(SHARED) for c in components):
         said = "system_prompt and tool_definitions are not in the file: what requests hold beyond it is shared out"
         yield Note("shared_residual", said, "the sum of the two is measured, each of them is not")
     if unexplained and total and abs(unexplained) > TELLING * total:

@@ -14,6 +14,7 @@ from ctxctl import __version__
 from ctxctl.cli.commands import (
     analyze,
     audit,
+    budget,
     check,
     checkpoint,
     compact,
@@ -66,6 +67,7 @@ app = typer.Typer(
 )
 app.command("analyze", short_help="How full the window was, what filled it, what it cost.")(analyze.analyze)
 app.command("health", short_help="Alerts and failure modes of sessions; limits for CI.")(health.health)
+app.command("budget", short_help="What each component holds, how long it lasts, what it costs.")(budget.budget)
 app.command("simulate", short_help="What other policies would have cost and lost.")(simulate.simulate)
 app.command("tune", short_help="The cheapest settings for your own sessions.")(tune.tune)
 app.command("watch", short_help="Follow a session while its agent writes it.")(watch.watch)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from ctxctl.cli import options as opt
 from ctxctl.cli.batch import Done, Skipped, deliver, each, failed_status, tell_skipped
+from ctxctl.cli.examined import Examined, rendered
 from ctxctl.cli.inputs import Inputs
 from ctxctl.cli.io import Progress, Streams, say
 from ctxctl.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from ctxctl.health.compare import Comparison
-    from ctxctl.health.result import Health
-
-SHOWN = 3
-"""Sessions up to which each has a report of its own."""
+    from ctxctl.health.result import Health, Trend
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,26 +106,28 @@ class Run:
     def __init__(self, asked: Asked, inputs: Inputs, streams: Streams) -> None:
         self.asked, self.inputs, self.streams = asked, inputs, streams
         self.measuring = Measuring(asked)
-        if asked.compare_to is not None and asked.history is None and not Path(asked.compare_to).exists():
+        if "regression" in self.measuring.fail_on and asked.compare_to is None:
             raise UsageError(
-                f"--compare-to {asked.compare_to}: no such file, and without --history there is no run to look for",
-                hint="give a JSON report that `ctxctl health --json -o` wrote, or --history FILE with the runs",
+                "--fail-on regression: there is nothing to compare with",
+                hint="add --compare-to BRANCH with --history FILE, or --compare-to REPORT.json",
             )
+        self.base = self._base()
 
     def go(self) -> int:
         examiner = self.measuring.examiner()
         done, skipped = self._measured(examiner)
         tell_skipped(done, skipped, self.streams)
         healths = [d.value for d in done if d.value is not None]
-        base = self._base()
         healths = examiner.across(healths)
-        comparison = self._compared(base, healths)
+        comparison = self._compared(self.base, healths)
         healths, total = self._gated(healths, comparison)
         by_path = {h.path: h for h in healths}
         done = [d if d.value is None else Done(d.path, by_path[d.value.path]) for d in done]
-        self._record(healths)
-        data = self._render(done, skipped, comparison, total)
-        deliver(data, self.asked.output, self.asked.force, [h.path for h in healths], self.streams)
+        found = Examined(done, skipped, self.inputs.single, total, comparison, self._record(healths))
+        data = rendered(found, self.asked, self.measuring, self.streams)
+        # a collector of metrics runs as another user: there is nothing of a session's text in them
+        sources = [h.path for h in healths] if self.asked.form is not opt.CheckFormat.prometheus else []
+        deliver(data, self.asked.output, self.asked.force, sources, self.streams)
         if self.asked.otlp is not None:
             self._send(healths, len(done) - len(healths))
         return self._status(done, healths, total)
@@ -175,12 +175,15 @@ class Run:
         gated = [replace(h, gates=gates_of(h, m.gates, m.fail_on)) for h in healths]
         return gated, total_gates(gated, m.gates, m.fail_on, comparison)
 
-    def _record(self, healths: Sequence[Health]) -> None:
+    def _record(self, healths: Sequence[Health]) -> Trend | None:
+        """Add the run to the history; the trend over the newest runs of its branch."""
         if self.asked.history is None:
-            return
-        from ctxctl.health.history import record
+            return None
+        from ctxctl.health.history import record, runs, trend
 
         record(self.asked.history, healths, datetime.now(UTC), self.asked.ref)
+        newest = runs(self.asked.history, most=1)
+        return trend(self.asked.history, newest[0].where.ref) if newest else None
 
     def _send(self, healths: Sequence[Health], failed: int) -> None:
         from ctxctl.reports.build.families import families
@@ -198,98 +201,3 @@ class Run:
         if status is not None:
             return status
         return ExitCode.FINDING if failed else ExitCode.OK
-
-    # what is delivered
-
-    def _render(
-        self, done: list[Done[Health]], skipped: Skipped, comparison: Comparison | None, total: Sequence[Any]
-    ) -> bytes | Iterator[bytes]:
-        form = self.asked.form
-        healths = [d.value for d in done if d.value is not None]
-        failed = len(done) - len(healths)
-        if form in (opt.CheckFormat.json, opt.CheckFormat.jsonl):
-            return self._json(done, skipped, comparison, total)
-        if form is opt.CheckFormat.csv:
-            from ctxctl.reports import csv
-            from ctxctl.reports.build.health_data import COLUMNS, turn_records
-
-            return csv.render(COLUMNS, (row for h in healths for row in turn_records(h))).encode()
-        if form is opt.CheckFormat.prometheus:
-            from ctxctl.reports import prometheus
-            from ctxctl.reports.build.families import families
-
-            return prometheus.render(families(healths, failed=failed, series=self.asked.series)).encode()
-        reports = self._reports(healths, failed, comparison)
-        if form is opt.CheckFormat.text:
-            return self.streams.text(reports, to_file=self.asked.output is not None)
-        if form is opt.CheckFormat.markdown:
-            from ctxctl.reports import markdown
-
-            return markdown.render(reports).encode()
-        return self._checked(done, total, reports)
-
-    def _reports(self, healths: Sequence[Health], failed: int, comparison: Comparison | None) -> list[Any]:
-        from ctxctl.reports.build.health import health_report, overview_report
-
-        verbose = self.streams.verbosity > 0
-        alerts = self.measuring.settings.health_monitoring.alerts
-        reports = [health_report(h, alerts, verbose=verbose) for h in healths] if len(healths) <= SHOWN else []
-        if not self.inputs.single:
-            reports.append(overview_report(healths, failed))
-        if comparison is not None:
-            from ctxctl.reports.build.compare import comparison_report
-
-            reports.append(comparison_report(comparison))
-        return reports
-
-    def _json(
-        self, done: list[Done[Health]], skipped: Skipped, comparison: Comparison | None, total: Sequence[Any]
-    ) -> bytes | Iterator[bytes]:
-        from dataclasses import asdict
-
-        from ctxctl.reports.build.failure import error_of, failed_data
-        from ctxctl.reports.build.health_data import health_data, total_data
-        from ctxctl.reports.json import dumps, envelope, pieces
-
-        settings = asdict(self.measuring.settings)
-        entries: list[dict[str, Any]] = []
-        for d in done:
-            if d.error is not None:
-                entries.append(failed_data(d.path, d.error))
-            elif d.value is not None:
-                entries.append({"path": d.path, "result": health_data(d.value, turns=self.asked.turns)})
-        if self.asked.form is opt.CheckFormat.jsonl:
-            return b"".join(
-                dumps({"path": e["path"], **envelope("health", settings, e.get("result")), **error_of(e)})
-                for e in entries
-            )
-        more: dict[str, Any] = {}
-        if comparison is not None:
-            from ctxctl.reports.build.compare import comparison_data
-
-            more["comparison"] = comparison_data(comparison)
-        if self.inputs.single:
-            result = entries[0]["result"]
-            result["gates"] = [*result["gates"], *map(asdict, total)]
-            return pieces(envelope("health", settings, {**result, **more}))
-        healths = [d.value for d in done if d.value is not None]
-        result = {
-            "files": entries,
-            "skipped": [{"path": path, "reason": reason} for path, reason in skipped],
-            "total": {**total_data(healths, len(done) - len(healths), len(skipped)), "gates": list(map(asdict, total))},
-            **more,
-        }
-        return pieces(envelope("health", settings, result))
-
-    def _checked(self, done: list[Done[Health]], total: Sequence[Any], reports: Sequence[Any]) -> bytes:
-        """The forms of CI."""
-        from ctxctl.cli.checks import rendered_checks
-        from ctxctl.reports.document import Checked
-
-        checked = [
-            Checked(d.path, d.path, (), (), d.error)
-            if d.value is None
-            else Checked(d.path, d.path, (*d.value.alerts, *d.value.findings), d.value.gates)
-            for d in done
-        ]
-        return rendered_checks(self.asked.form, checked, total, reports, self.measuring.fail_on)

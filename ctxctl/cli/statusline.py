@@ -225,13 +225,14 @@ def _options(loaded: Loaded | None) -> tuple[int | None, Any, Any]:
 
 
 def _rows(loaded: Loaded | None) -> Callable[[Iterable[str | None]], ModelTable]:
-    if loaded is not None and loaded.settings.models:
-        from ctxctl.settings.load import model_table
-
-        return lambda models: model_table(loaded)
     from ctxctl.settings.model_rows import load_rows
 
-    return load_rows
+    own = loaded.settings.models if loaded is not None else {}
+    if not own:
+        return load_rows
+    from ctxctl.settings.models import merge
+
+    return lambda models: merge(load_rows([*models, *own]), own)
 
 
 # -- JSON and streams --------------------------------------------------------------------------------------------------

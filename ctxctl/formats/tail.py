@@ -6,7 +6,6 @@ and the results of its calls, find it. What lies before the point is not looked 
 
 from __future__ import annotations
 
-import hashlib
 import os
 from array import array
 from collections.abc import Mapping
@@ -107,6 +106,8 @@ def next_line(path: str, offset: int) -> int:
 
 def mark_at(path: str, offset: int) -> str:
     """SHA-256 in hex of up to 4,096 bytes before an offset of a file; empty where they can't be read."""
+    import hashlib  # a status line has no use for it, and no time
+
     try:
         with open(path, "rb") as file:
             start = max(0, offset - MARKED)

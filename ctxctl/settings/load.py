@@ -19,7 +19,7 @@ from ctxctl.registry import closest
 from ctxctl.settings import yamlfile
 from ctxctl.settings.models import load_models, merge
 from ctxctl.settings.paths import project_file, user_file
-from ctxctl.settings.schema import SECTION_ALIASES, Settings, canonical, section_type
+from ctxctl.settings.schema import SECTION_ALIASES, SIZES, Settings, canonical, section_type
 from ctxctl.settings.sizes import size
 
 PREFIX = "CTXCTL_"
@@ -188,14 +188,22 @@ def _check(layer: _Layer) -> None:
     for path, value in _leaves(layer.tree, ()):
         if isinstance(value, float) and not math.isfinite(value):
             raise _error(layer, path, f"{value} is not a finite number")
-    window = layer.tree.get("max_context_tokens")
-    if isinstance(window, str):
-        try:
-            layer.tree["max_context_tokens"] = size(window)
-        except ValueError as error:
-            raise _error(layer, ("max_context_tokens",), str(error)) from None
-    elif window is None and "max_context_tokens" in layer.tree:
+    for path in SIZES:
+        _size(layer, path)
+    if layer.tree.get("max_context_tokens", 0) is None:
         raise _error(layer, ("max_context_tokens",), "null is not a number of tokens; leave the key out")
+
+
+def _size(layer: _Layer, path: tuple[str, ...]) -> None:
+    """A number of tokens that a user wrote as `200k`, in its place."""
+    tree: Any = layer.tree
+    for key in path[:-1]:
+        tree = tree.get(key) if isinstance(tree, dict) else None
+    if isinstance(tree, dict) and isinstance(written := tree.get(path[-1]), str):
+        try:
+            tree[path[-1]] = size(written)
+        except ValueError as error:
+            raise _error(layer, path, str(error)) from None
 
 
 def _unknown(layer: _Layer, tree: Any, cls: Any, path: Keys) -> None:

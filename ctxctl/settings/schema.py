@@ -42,6 +42,14 @@ class Settings:
     ] = field(default_factory=dict)
 
 
+SIZES = (
+    ("max_context_tokens",),
+    ("gates", "max_peak"),
+    ("gates", "max_tokens"),
+    ("gates", "max_total"),
+    ("health_monitoring", "skeleton_tokens"),
+)
+"""Settings that take a number of tokens as `200k` too."""
 SECTION_ALIASES = {"compression": "compaction"}
 POLICY_ALIASES = {
     "type_ttl": "type-ttl",
@@ -102,8 +110,12 @@ def json_schema() -> dict[str, Any]:
         root["properties"][alias] = root["properties"][name]
     policy = definitions["EvictionOptions"]["properties"]["policy"]
     policy["enum"] = [*policy["enum"], *POLICY_ALIASES]
-    window = root["properties"]["max_context_tokens"]
-    window.setdefault("anyOf", []).append({"type": "string", "pattern": r"^\d[\d_]*(\.\d+)?[kKmM]?$"})
+    for *section, key in SIZES:
+        home = definitions[type(getattr(Settings(), section[0])).__name__] if section else root
+        plain = home["properties"][key]
+        whole = {name: plain.pop(name) for name in ("type", "minimum", "maximum") if name in plain}
+        written = {"type": "string", "pattern": r"^\d[\d_]*(\.\d+)?[kKmM]?$"}
+        plain["anyOf"] = [*([whole] if whole else []), *plain.get("anyOf", []), written]
     cascade = definitions["CompactionOptions"]["properties"]["cascade"]
     cascade["additionalProperties"]["enum"] = [*cascade["additionalProperties"]["enum"], *STRATEGY_ALIASES]
     cascade["propertyNames"] = {"type": "string", "pattern": r"^(0?\.\d+|1(\.0*)?)$"}

@@ -6,18 +6,15 @@ from collections.abc import Iterator, Sequence
 from math import fsum
 
 from ctxctl.budgets.advice import findings_of, next_steps
-from ctxctl.budgets.components import RESERVE, STATUSES, ComponentUse
+from ctxctl.budgets.components import RESERVE, SHARED, STATUSES, ComponentUse
 from ctxctl.budgets.gates import usd
 from ctxctl.budgets.result import Budget
+from ctxctl.model.finding import Gate
 from ctxctl.reports.build.paths import shared_folder
 from ctxctl.reports.document import Column, Fact, Finding, Report, Table
 from ctxctl.reports.plot import compact, plural
 
 BAR = 20
-LEVELS = {"ok": "green", "soft": "yellow", "hard": "red", None: None}
-NAMES = {"transcript": "in the file", "residual": "measured", None: "not measured"}
-RISING = 1.2
-"""Exponent of the cumulative cost from which on it is said to grow faster than the turns do."""
 
 
 def budget_report(budget: Budget, prices_of: str | None) -> Report:
@@ -57,17 +54,21 @@ def _facts(budget: Budget, prices_of: str | None) -> Iterator[Fact]:
     money = budget.money
     if money.total is not None:
         each = f"{usd(money.per_turn)} per call" if money.per_turn is not None else ""
-        yield Fact("Cost", f"{usd(money.total)} in {plural(money.requests, 'call')}", f"{each}, list prices of {prices_of}")
+        yield Fact(
+            "Cost", f"{usd(money.total)} in {plural(money.requests, 'call')}", f"{each}, list prices of {prices_of}"
+        )
     elif money.recorded is not None:
         yield Fact("Cost", f"{usd(money.recorded)} as recorded", "no list price known")
     else:
         yield Fact("Cost", "unknown", "no usage reported" if not money.requests else "a call has no known price")
     if (growth := money.growth) is not None:
-        first = f"{usd(growth.first_mean)} per call at first, {usd(growth.last_mean)} at last"
-        yield Fact("Growth", first, _exponent(growth.exponent, growth.calls))
+        first = f"{usd(growth.first_mean)} a call at first, {usd(growth.last_mean)} at last"
+        yield Fact("Growth", first, _exponent(growth.exponent))
     if money.unreferenced is not None and money.unreferenced_share is not None and money.unreferenced > 0:
         yield Fact(
-            "Unused", f"{usd(money.unreferenced)} ({money.unreferenced_share:.0%})", "for blocks that were never used again"
+            "Unused",
+            f"{usd(money.unreferenced)} ({money.unreferenced_share:.0%})",
+            "for blocks that were never used again",
         )
 
 
@@ -82,11 +83,8 @@ def _lasts(budget: Budget) -> tuple[str, str]:
     return f"about {plural(turns, 'turn')}", f"{time} of work" if time else ""
 
 
-def _exponent(exponent: float | None, calls: int) -> str:
-    if exponent is None:
-        return ""
-    word = "in proportion to the turns" if exponent < RISING else "faster than the turns"
-    return f"the sum grows {word} (turn^{exponent:.2f} over {calls:,} calls)"
+def _exponent(exponent: float | None) -> str:
+    return f"summed up ~ turns^{exponent:.2f} (1 linear, 2 quadratic)" if exponent is not None else ""
 
 
 def _components(budget: Budget) -> Table:
@@ -95,8 +93,8 @@ def _components(budget: Budget) -> Table:
         rows.append(("unexplained", f"{budget.unexplained:,}", "", "", "", ""))
     sources = {use.source for use in budget.components}
     note = f"{RESERVE}: what answers took of the room kept for them"
-    if any(s is not None and s.endswith("shared residual") for s in sources):
-        note = "~ system prompt and tools are not in the file: their sum is measured, shared out here"
+    if any(s is not None and s.endswith(SHARED) for s in sources):
+        note = "~ not in the file: both are measured as one figure, shared out here"
     return Table(
         "Components",
         (
@@ -115,7 +113,7 @@ def _components(budget: Budget) -> Table:
 
 def _row(use: ComponentUse) -> tuple[str, ...]:
     used = "-" if use.used is None else f"{use.used:,}"
-    if use.source is not None and use.source.endswith("shared residual"):
+    if use.source is not None and use.source.endswith(SHARED):
         used = f"~{used}"
     limit = f"{use.limit:,}" if use.limit is not None else "-"
     if use.utilization is None:
@@ -155,18 +153,17 @@ def _findings(budget: Budget) -> Iterator[Finding]:
         yield Finding("info" if level == "info" else "warning", note.code, note.message, note.hint)
 
 
-def overview_report(budgets: Sequence[Budget], failed: int) -> Report:
-    """One line per session, the fullest first."""
+def overview_report(budgets: Sequence[Budget], failed: int, cost: float | None, gates: Sequence[Gate] = ()) -> Report:
+    """One line per session, the fullest first. cost: USD of all, each call once; gates: over all of them."""
     folder = shared_folder([b.path for b in budgets])
     ranked = sorted(budgets, key=lambda b: (-(b.total_utilization or 0.0), b.path))
-    costs = [b.money.total for b in budgets if b.money.total is not None]
+    unpriced = sum(b.money.total is None for b in budgets)
     idle = [b.money.unreferenced for b in budgets if b.money.unreferenced is not None]
     facts = [Fact("Sessions", f"{len(budgets):,}" + (f", {failed:,} could not be read" if failed else ""))]
     over = sum(any(c.status == "hard" for c in b.components) for b in budgets)
     facts.append(Fact("At a hard limit", plural(over, "session"), level="red" if over else "green"))
-    if costs:
-        note = f"{len(budgets) - len(costs):,} without a known price" if len(costs) < len(budgets) else ""
-        facts.append(Fact("Cost", usd(fsum(costs)), note))
+    if cost is not None:
+        facts.append(Fact("Cost", usd(cost), f"{unpriced:,} without a known price" if unpriced else ""))
     if idle and fsum(idle) > 0:
         facts.append(Fact("Unused", usd(fsum(idle)), "for blocks that were never used again"))
     return Report(
@@ -186,6 +183,15 @@ def overview_report(budgets: Sequence[Budget], failed: int) -> Report:
                     Column("at its limit", flexible=True),
                 ),
                 tuple(_line(b, folder) for b in ranked),
+            ),
+        ),
+        findings=(
+            *(Finding("critical", "gate", f"failed: {gate.text}") for gate in gates if not gate.ok),
+            *(
+                Finding("critical", "gate", f"{b.path}: failed: {gate.text}")
+                for b in budgets
+                for gate in b.gates
+                if not gate.ok
             ),
         ),
     )

@@ -83,9 +83,9 @@ def component_records(budget: Budget) -> Iterator[tuple[Any, ...]]:
         yield (budget.path, *(getattr(use, name) for name in COLUMNS[1:]))
 
 
-def total_data(budgets: Sequence[Budget], failed: int, skipped: int) -> dict[str, Any]:
-    """The sums over several sessions. cost.total: of those with a price; unpriced: how many have none."""
-    costs = [b.money.total for b in budgets if b.money.total is not None]
+def total_data(budgets: Sequence[Budget], cost: float | None, failed: int, skipped: int) -> dict[str, Any]:
+    """The sums over several sessions. cost: USD of their calls with a price, each call once; unpriced: sessions that
+    have a call without."""
     idle = [b.money.unreferenced for b in budgets if b.money.unreferenced is not None]
     return {
         "files": len(budgets) + failed,
@@ -96,7 +96,7 @@ def total_data(budgets: Sequence[Budget], failed: int, skipped: int) -> dict[str
             "requests": sum(b.totals.requests for b in budgets),
         },
         "cost": {
-            "total": fsum(costs) if costs else None,
+            "total": cost,
             "unpriced": sum(b.money.total is None and b.totals.turns > 0 for b in budgets),
             "unreferenced": fsum(idle) if idle else None,
         },

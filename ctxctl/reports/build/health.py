@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ctxctl.health.options import AlertOptions
-from ctxctl.health.result import METRICS, Health
+from ctxctl.health.result import METRICS, Health, Trend
 from ctxctl.model import finding as model
 from ctxctl.model.finding import FINDING_LEVELS
 from ctxctl.reports.build.paths import shared_folder
@@ -86,16 +86,27 @@ def _facts(health: Health) -> Iterator[Fact]:
         yield Fact("Peak", f"{health.peak:,} tokens{share}")
     if health.curve is not None:
         yield Fact("Curve", f"{health.curve}, {plural(health.compactions, 'compaction')}")
+    if health.damage:
+        what = f"{plural(health.damage, 'part')} of the file could not be read"
+        yield Fact("Damage", what, "`ctxctl analyze` names the lines", "warning")
     if health.cost is not None:
         each = f"${health.cost / health.requests:,.3f} per call" if health.requests else ""
         yield Fact("Cost", f"${health.cost:,.2f}", each)
-    trend = health.trend
+    yield _trend("turns", health.trend)
+
+
+def _trend(what: str, trend: Trend) -> Fact:
+    """What changed over the last points."""
     if trend.insufficient_data:
-        yield Fact("Trend", "fewer than 2 turns were measured")
-    elif trend.utilization_change is not None:
-        change = f"{trend.utilization_change:+.1%} of the window"
-        burn = f", burn rate {trend.burn_rate_change:+,.0f} tokens per turn" if trend.burn_rate_change else ""
-        yield Fact(f"Last {trend.data_points} turns", change + burn)
+        return Fact("Trend", f"fewer than 2 {what} were measured")
+    parts = []
+    if trend.utilization_change is not None:
+        parts.append(f"{trend.utilization_change:+.1%} of the window")
+    if trend.burn_rate_change is not None:
+        parts.append(f"burn rate {trend.burn_rate_change:+,.0f} tokens per turn")
+    if trend.avg_fidelity is not None:
+        parts.append(f"fidelity {trend.avg_fidelity:.0%} on average")
+    return Fact(f"Last {trend.data_points} {what}", ", ".join(parts) or "nothing comparable was measured")
 
 
 def shown(name: str, value: object) -> str:
@@ -208,8 +219,9 @@ def _next_steps(health: Health) -> Iterator[str]:
     yield f"ctxctl budget {path}  (which component fills the window)"
 
 
-def overview_report(healths: Sequence[Health], failed: int, more: Sequence[Table] = ()) -> Report:
-    """Several sessions: a line each, those with the worst findings first, and what was found most."""
+def overview_report(healths: Sequence[Health], failed: int, trend: Trend | None = None) -> Report:
+    """Several sessions: a line each, those with the worst findings first, and what was found most. trend: over the
+    newest runs of a history."""
     prefix = shared_folder([h.path for h in healths])
     ordered = sorted(healths, key=_severity)
     counts = counts_of(healths)
@@ -223,6 +235,11 @@ def overview_report(healths: Sequence[Health], failed: int, more: Sequence[Table
         unpriced = sum(1 for h in healths if h.cost is None and h.requests)
         note = f"no price is known of {plural(unpriced, 'session')}" if unpriced else ""
         facts.append(Fact("Cost", f"${sum(costs):,.2f}", note))
+    if trend is not None:
+        facts.append(_trend("runs", trend))
+    if damaged := [h for h in healths if h.damage]:
+        parts = plural(sum(h.damage or 0 for h in damaged), "part")
+        facts.append(Fact("Damage", f"{parts} of {plural(len(damaged), 'file')} could not be read", level="warning"))
     if failed:
         facts.append(Fact("Failed", f"{plural(failed, 'file')}, see the errors", level="critical"))
     columns = (
@@ -238,7 +255,7 @@ def overview_report(healths: Sequence[Health], failed: int, more: Sequence[Table
     )
     note = "!! critical, ! warning, i information" + (f"; paths are below {prefix}" if prefix else "")
     by_session = Table("By session, worst first", columns, tuple(_row(h, prefix) for h in ordered), note)
-    tables = (by_session, *_by_code(healths), *more)
+    tables = (by_session, *_by_code(healths))
     return Report(
         "health",
         plural(len(healths), "session"),
