@@ -6,13 +6,14 @@ The reader stays, so what is known after reading on is what reading the whole wo
 from __future__ import annotations
 
 import copy
+import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from ctxctl.errors import InputError
 from ctxctl.formats.base import Diagnostics, Emit, Format
-from ctxctl.formats.read import feed_lines
+from ctxctl.formats.read import LOOK_AT, feed_lines
 from ctxctl.formats.streams import Stream, open_stream
 from ctxctl.formats.tail import MARKED
 from ctxctl.model.transcript import Transcript
@@ -44,14 +45,15 @@ class Growing:
         with open_stream(self.path) as stream:
             if not stream.plain:
                 raise InputError("only a plain file can be read on", path=self.path)
-            status = os.stat(self.path)
-            file = (status.st_dev, status.st_ino)
             if self._file is None:
-                self._file = file
-            elif file != self._file or not self._is_same(stream):
+                self._file = stream.file
+            elif stream.file != self._file or not self._is_same(stream):
                 return False
             stream.seek(self.offset)
-            feed_lines(self.reader, stream, self._whole_lines(stream), self.lines, self.usage_only)
+            lines = self._whole_lines(stream)
+            if self.usage_only and self.lines < LOOK_AT:  # the first ones say what session it is
+                feed_lines(self.reader, stream, itertools.islice(lines, LOOK_AT - self.lines), self.lines)
+            feed_lines(self.reader, stream, lines, self.lines, self.usage_only)
             stream.seek(0)
             self._head = stream.read(min(MARKED, self.offset))
             stream.seek(max(0, self.offset - MARKED))
@@ -68,12 +70,14 @@ class Growing:
         return stream.read(len(self._mark)) == self._mark
 
     def _whole_lines(self, stream: Stream) -> Iterator[bytes]:
-        for data in stream.lines():
-            if not data.endswith(b"\n"):
-                return
+        torn = False
+        for data in stream.lines():  # to its end: a generator that is given up closes the file
+            torn = torn or not data.endswith(b"\n")
+            if torn:
+                continue
             self.offset += len(data)
-            yield data
             self.lines += 1
+            yield data
 
     def so_far(self) -> Transcript:
         """The transcript of the lines that were read, without blocks and diagnostics."""

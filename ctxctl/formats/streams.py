@@ -63,6 +63,12 @@ class Stream:
         """Whether it is a file whose bytes are those of its lines, so that reading can begin anywhere."""
         return self.size is not None and self._packed is None
 
+    @property
+    def file(self) -> tuple[int, int]:
+        """Device and inode: another file at the same path has others."""
+        status = os.fstat(self._raw.fileno())
+        return status.st_dev, status.st_ino
+
     def seek(self, offset: int) -> None:
         """Go on at an offset of a plain file."""
         self._data.seek(offset)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -231,10 +232,12 @@ class _Taken:
 
 
 def _signature(path: str) -> Signature | None:
-    """What changes when a file does; None where there is none."""
+    """What changes when a file does; None where there is no regular one."""
     try:
         status = os.stat(path)
     except OSError:
+        return None
+    if not stat.S_ISREG(status.st_mode):  # opening a named pipe would wait for ever
         return None
     return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 

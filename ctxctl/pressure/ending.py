@@ -28,8 +28,8 @@ STEPS = (1 << 18, 1 << 20, 1 << 22, 1 << 23)
 """Bytes at the end that are read: the next number where the one before was not enough."""
 BLOCKS_TO = 1 << 20
 """Bytes up to which whole records are read, so that rewinds show; beyond, usage alone."""
-VELOCITY_TO = 1 << 20
-"""Bytes up to which it is read further back only for the velocity."""
+FIGURES_TO = 1 << 20
+"""Bytes up to which it is read further back only for the velocity, and behind a compaction for the model."""
 CUTS_WITHIN = 1 << 22
 BOUNDARY = b'"subtype":"compact_boundary"'
 
@@ -90,7 +90,7 @@ def ending_of(
         newest = newest_call(transcript)
         if not start or (
             _is_certain(transcript, newest)
-            and (step >= VELOCITY_TO or newest is None or _calls(transcript) > options.pressure.velocity_window + 1)
+            and (step >= FIGURES_TO or _has_figures(transcript, newest, options.pressure.velocity_window))
         ):
             break
     if start and newest is not None and (cut := _cut_before(path, start, newest)) is not None:
@@ -182,8 +182,12 @@ def _read(path: str, chosen: type[Format], head: list[dict[str, Json]], start: i
     return transcript
 
 
-def _calls(transcript: Transcript) -> int:
-    return sum(u.thread == transcript.main and bool(u.context) for u in transcript.usage)
+def _has_figures(transcript: Transcript, newest: Usage | None, turns: int) -> bool:
+    """Whether there are calls enough for the velocity, of so many turns; behind a compaction, whether the model is
+    known."""
+    if newest is None:
+        return transcript.model is not None
+    return sum(u.thread == transcript.main and bool(u.context) for u in transcript.usage) > turns + 1
 
 
 def _is_certain(transcript: Transcript, newest: Usage | None) -> bool:
