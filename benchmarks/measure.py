@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import statistics
 import sys
 import time
@@ -42,3 +43,14 @@ def alternate(commands: dict[str, list[str]], runs: int) -> dict[str, Run]:
     return {
         name: Run(statistics.median(w for w, _ in values), max(p for _, p in values)) for name, values in seen.items()
     }
+
+
+def spent(command: list[str], seconds: float) -> float:
+    """Processor seconds that a command took which is interrupted after so many seconds."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    pid = os.posix_spawnp(command[0], command, os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, devnull, 1)])
+    os.close(devnull)
+    time.sleep(seconds)
+    os.kill(pid, signal.SIGINT)
+    _, _, usage = os.wait4(pid, 0)
+    return usage.ru_utime + usage.ru_stime

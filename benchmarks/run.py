@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import windows
-from measure import Run, alternate, run_once
+from measure import Run, alternate, run_once, spent
 from sessions import make, make_turns
 
 HERE = Path(__file__).parent
@@ -119,6 +119,24 @@ def resumed(large: Path, folder: Path, runs: int) -> bool:
     return ok & row("resume, the same (the session is not read): wall", f"{found['resume'].wall:.2f} s", None)
 
 
+def followed(large: Path, runs: int) -> bool:
+    """The line that an agent draws again and again, and a watch of a session that nobody writes to."""
+    commands = {
+        "statusline": [*CTXCTL, "statusline", str(large)],
+        "python": [PYTHON, "-c", "import orjson, dataclasses"],
+        "watch": [*CTXCTL, "watch", "--once", str(large)],
+    }
+    found = alternate(commands, runs)
+    a, b = found["statusline"], found["python"]
+    ok = row("statusline, 200 MB: wall", f"{1000 * a.wall:.0f} ms", "100 ms", a.wall <= 0.1)
+    ok &= row("statusline, 200 MB: against Python with orjson alone", f"{a.wall / b.wall:.1f}x", None)
+    ok &= row("watch, 200 MB: until the first line", f"{found['watch'].wall:.2f} s", None)
+    seconds = 20
+    start, whole = (spent([*CTXCTL, "watch", str(large)], n) for n in (5, seconds + 5))
+    share = max(0.0, whole - start) / seconds
+    return ok & row("watch, 200 MB, nothing is written: processor", f"{share:.2%}", "1%", share <= 0.01)
+
+
 def start_up(runs: int) -> bool:
     """How long until the first letter."""
     commands = {"--version": 0.12, "--help": 0.3, "analyze --help": 0.3, "list --help": 0.3, "config --help": 0.3}
@@ -192,6 +210,7 @@ def main() -> int:
         ok &= replayed(given.small, Path(folder), given.runs)
         ok &= compacted(files["large"], Path(folder), given.runs)
         ok &= resumed(files["large"], Path(folder), given.runs)
+        ok &= followed(files["large"], given.runs)
         ok &= bulk(files["small"])
         ok &= models()
         ok &= start_up(given.runs)

@@ -24,7 +24,7 @@ MOST_STDIN = 1_000_000
 
 @dataclass(slots=True)
 class Given:
-    """The options of the command line. window: as typed, such as 200k."""
+    """The options of the command line. window: as typed, such as 200k; wrong: what is not understood."""
 
     path: str | None = None
     template: str = DEFAULT
@@ -33,17 +33,15 @@ class Given:
     width: int | None = None
     window: str | None = None
     config: str | None = None
+    wrong: str | None = None
 
 
 def statusline(arguments: Sequence[str]) -> int | None:
     """Print the line; returns the exit status, None where the whole command line has to look at the arguments."""
     fed = sys.stdin is not None and not sys.stdin.isatty()
-    try:
-        given = given_of(arguments)
-    except GivenError as error:
-        if not fed or any(not word.startswith("-") for word in arguments):
-            return None
-        return _write(f"ctxctl: {error}\n")
+    given = given_of(arguments)
+    if given.wrong is not None:
+        return _write(f"ctxctl: {given.wrong}\n") if fed and given.path is None else None
     if given.path is not None:
         return None if not os.path.isfile(given.path) else _of_path(given)
     if not fed:
@@ -60,7 +58,7 @@ def _of_path(given: Given) -> int | None:
 
     try:
         shown = shown_of_path(given)
-    except CtxctlError:
+    except (CtxctlError, ValueError):  # the command line's own boundary reports it
         return None
     colour = given.colour == "always" or (given.colour == "auto" and sys.stdout is not None and sys.stdout.isatty())
     return _write(_line(given, shown, ansi=colour and (given.colour == "always" or not _no_colour())) + "\n")
@@ -71,37 +69,45 @@ def _line(given: Given, shown: Shown, *, ansi: bool) -> str:
 
 
 def given_of(arguments: Sequence[str]) -> Given:
-    """The command line, as far as it is known. Raises GivenError for the rest."""
+    """The command line, as far as it is known."""
     given = Given()
     words = list(arguments)
     while words:
         word = words.pop(0)
-        name, equals, value = word.partition("=")
-        if name in ("--format", "--color", "--width", "--window", "--config"):
-            if not equals:
-                if not words:
-                    raise GivenError(f"{name} needs a value")
-                value = words.pop(0)
-            if name == "--format":
-                check(value)
-                given.template = value
-            elif name == "--color" and value in ("auto", "always", "never"):
-                given.colour = value
-            elif name == "--width" and value.isdecimal():
-                given.width = int(value)
-            elif name == "--window":
-                given.window = value
-            elif name == "--config":
-                given.config = value
-            else:
-                raise GivenError(f"{name} can't be {value!r}")
-        elif word == "--ascii":
-            given.ascii = True
-        elif (word.startswith("-") and word != "-") or given.path is not None:
-            raise GivenError(f"unknown option {word!r}")
-        elif word != "-":
-            given.path = word
+        try:
+            if word == "--ascii":
+                given.ascii = True
+            elif not word.startswith("-") and given.path is None:
+                given.path = word
+            elif word != "-":
+                _option(given, word, words)
+        except GivenError as error:
+            given.wrong = given.wrong or str(error)
     return given
+
+
+def _option(given: Given, word: str, words: list[str]) -> None:
+    """Take over an option with a value."""
+    name, equals, value = word.partition("=")
+    if name not in ("--format", "--color", "--width", "--window", "--config"):
+        raise GivenError(f"unknown option {word!r}")
+    if not equals:
+        if not words:
+            raise GivenError(f"{name} needs a value")
+        value = words.pop(0)
+    if name == "--format":
+        check(value)
+        given.template = value
+    elif name == "--color" and value in ("auto", "always", "never"):
+        given.colour = value
+    elif name == "--width" and value.isdecimal() and int(value) > 0:
+        given.width = int(value)
+    elif name == "--window":
+        given.window = value
+    elif name == "--config":
+        given.config = value
+    else:
+        raise GivenError(f"{name} can't be {value!r}")
 
 
 # -- what is shown -----------------------------------------------------------------------------------------------------
@@ -127,18 +133,18 @@ def shown_by_agent(data: bytes, given: Given) -> Shown:
         raise ValueError("stdin holds no JSON object")
     model, context, cost = _object(told, "model"), _object(told, "context_window"), _object(told, "cost")
     folder = _text(_object(told, "workspace"), "project_dir") or _text(told, "cwd")
-    path, size = _text(told, "transcript_path"), _number(context, "context_window_size")
+    path, size = _text(told, "transcript_path"), int(_number(context, "context_window_size") or 0) or None
     shown = Shown(cost=_number(cost, "total_cost_usd"))
     ending = None
     if path is not None and os.path.isfile(os.path.expanduser(path)):
         try:
-            ending = _ending(os.path.expanduser(path), given, int(size) if size else None, folder, shown)
+            ending = _ending(os.path.expanduser(path), given, size, folder, shown)
         except Exception as error:
             shown.notes.append(str(error))
     if ending is not None:
         shown = _shown(ending, shown)
     elif size:
-        shown.window = int(size)
+        shown.window = size
     shown.model = _text(model, "display_name") or short_name(_text(model, "id")) or shown.model
     _take_over(shown, context)
     if shown.window and shown.tokens is not None:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from ctxctl.health.view import View
     from ctxctl.model.limits import ModelTable
 
-FOLDER_EVERY = 5.0
-"""Seconds between two looks for a newer session in a folder."""
+FOLDER_EVERY = 5
+"""Looks at the session between two looks for a newer one in its folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +50,14 @@ class Watching:
         self.follower: Follower | None = None
         self.view: View | None = None
         self._refused: frozenset[str] = frozenset()
-        self._looked = -FOLDER_EVERY
+        self._looks = 0
 
     def go(self) -> int:
         """Until it is interrupted, or what was asked for comes. Raises InputError for what can't be followed."""
         if self.folder is None:
             self.follower = Follower(self.asked.path, self.table, self.options)
-        picture = sys.stdout is not None and sys.stdout.isatty() and not self.asked.as_json and not self.asked.once
+        terminal = sys.stdout is not None and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+        picture = terminal and not self.asked.as_json and not self.asked.once
         output: _Output = _Picture(self.options, self.streams) if picture else _Lines(self.streams, self.asked.as_json)
         try:
             with output:
@@ -84,13 +85,21 @@ class Watching:
                 return ExitCode.OK
             changed = self.view.changed if self.view is not None and self.view.changed is not None else began
             if self.asked.idle is not None and time.time() - changed >= self.asked.idle:
-                return ExitCode.OK
+                return self._last(output)
             output.wait(self.asked.interval)
 
+    def _last(self, output: _Output) -> int:
+        """What was written while the follower rested is shown too."""
+        view = self.follower.poll(at_once=True) if self.follower is not None else None
+        if view is not None:
+            self.view = view
+            output.show(view)
+        return ExitCode.FINDING if view is not None and self._is_over(view) else ExitCode.OK
+
     def _poll(self) -> View | None:
-        if self.folder is not None and time.monotonic() - self._looked >= FOLDER_EVERY:
-            self._looked = time.monotonic()
+        if self.folder is not None and self._looks % FOLDER_EVERY == 0:
             self._choose()
+        self._looks += 1
         if self.follower is None:
             return None
         try:
@@ -100,7 +109,7 @@ class Watching:
                 raise
             # a folder may hold anything: the next newest file is tried
             self._refused |= {self.follower.path}
-            self.follower, self._looked = None, -FOLDER_EVERY
+            self.follower, self._looks = None, 0
             return self._poll() if len(self._refused) < 100 else None
 
     def _choose(self) -> None:
@@ -191,6 +200,7 @@ class _Picture:
 
         self._live = Live(Text("reading"), console=self.console, screen=True, auto_refresh=False)
         self._live.__enter__()
+        signal.signal(signal.SIGTERM, _terminated)
         if hasattr(signal, "SIGWINCH"):
             self._pipe = os.pipe()
             os.set_blocking(self._pipe[1], False)
@@ -237,6 +247,11 @@ class _Picture:
             if ready:
                 os.read(self._pipe[0], 1024)
                 self.tick()
+
+
+def _terminated(number: int, frame: FrameType | None) -> None:
+    """The terminal is left as it was found."""
+    raise SystemExit(128 + number)
 
 
 def _encoding() -> str:

@@ -10,6 +10,7 @@ from ctxctl.facts.pins import PinFinder
 from ctxctl.facts.session import SessionFacts
 from ctxctl.formats.streams import Progress
 from ctxctl.formats.window import live_blocks
+from ctxctl.health.fidelity import Judged, judge
 from ctxctl.model.block import Block
 from ctxctl.model.transcript import Transcript
 from ctxctl.trace.changes import Changes, compare
@@ -41,6 +42,7 @@ class Side:
 class Difference:
     """What became of the window of `before` in that of `after`. pins, decisions, todos, user_messages: how many are
     there word for word, and the texts of those that are not. changed_prompts: their blocks, numbers in before.blocks.
+    fidelity: of the questions that the window of `before` answers, those that the one of `after` still does.
     """
 
     before: Side
@@ -52,6 +54,7 @@ class Difference:
     pins: Kept
     user_messages: Kept
     changed_prompts: tuple[int, ...]
+    fidelity: Judged
 
     @property
     def identical(self) -> bool:
@@ -95,6 +98,7 @@ def difference(
         _kept([pin.text for pin in pins.found], everything),
         Kept(len(prompts) - len(lost_prompts), len(prompts), tuple(one.blocks[n].text for n in lost_prompts)),
         lost_prompts,
+        judge(one.blocks, other.blocks),
     )
 
 

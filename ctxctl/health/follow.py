@@ -65,9 +65,11 @@ class Follower:
         self._polls = 0
         self._rest_until = 0.0
 
-    def poll(self) -> View | None:
-        """The session as it is now, None when that is what it was. Raises InputError when it was never readable: of a
-        format that is not known, no file, a folder."""
+    def poll(self, *, at_once: bool = False) -> View | None:
+        """The session as it is now, None when that is what it was. at_once: without a rest.
+
+        Raises InputError when it was never readable: of a format that is not known, no file, a folder.
+        """
         self._polls += 1
         signature = _signature(self.path)
         if signature is None:
@@ -76,7 +78,7 @@ class Follower:
         if signature == self._seen and not helpers_changed:
             return None
         start = self._clock()
-        if start < self._rest_until:
+        if start < self._rest_until and not at_once:
             return None
         first = self._seen is None
         try:

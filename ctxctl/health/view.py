@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import median
 
 from ctxctl.budgets.cost import cost_of, session_cost
+from ctxctl.budgets.forecast import minutes_of, pace_of
 from ctxctl.health.alerts import alerts_of, is_stable
 from ctxctl.health.monitor import ContextHealthMonitor
 from ctxctl.health.result import TurnMetrics
@@ -113,8 +113,7 @@ def view_of(
     used = tokens / window.tokens if tokens is not None and window.tokens else None
     metrics = replace(monitor.snapshot(), utilization=used)
     alerts = alerts_of(series, metrics, options.health.alerts, is_stable(_Held(transcript)))
-    pace = [t.seconds for t in series[-PACE:] if t.seconds is not None]
-    seconds = median(pace) if pace else None  # a pause over night says nothing of the pace
+    seconds = pace_of([t.seconds for t in series[-PACE:] if t.seconds is not None])
     left = forecast.turns if forecast is not None else None
     return View(
         transcript.path,
@@ -133,7 +132,7 @@ def view_of(
         velocity=forecast.velocity if forecast is not None else None,
         burn_rate=metrics.burn_rate,
         turns_left=left,
-        minutes_left=max(0, left) * seconds / 60 if left is not None and seconds is not None else None,
+        minutes_left=minutes_of(None if left is None else max(0, left), seconds),
         seconds_per_turn=seconds,
         cost=session_cost(calls, table, transcript.model),
         hit_rate=metrics.cache_hit_rate,

@@ -28,7 +28,7 @@ STEPS = (1 << 18, 1 << 20, 1 << 22, 1 << 23)
 """Bytes at the end that are read: the next number where the one before was not enough."""
 BLOCKS_TO = 1 << 20
 """Bytes up to which whole records are read, so that rewinds show; beyond, usage alone."""
-FIGURES_TO = 1 << 20
+FIGURES_TO = 1 << 22
 """Bytes up to which it is read further back only for the velocity, and behind a compaction for the model."""
 CUTS_WITHIN = 1 << 22
 BOUNDARY = b'"subtype":"compact_boundary"'
@@ -72,7 +72,8 @@ def ending_of(
     an agent appends to, and NothingFoundError for an empty one.
     """
     if not os.path.isfile(path):  # opening a named pipe would wait for ever
-        raise InputError("no such file", path=path)
+        there = os.path.exists(path)
+        raise InputError("this is no file" if there else "no such file", path=path, hint="give a session's file")
     options = AnalysisOptions(
         window, thresholds=thresholds or PressureThresholds(), pressure=pressure or PressureOptions()
     )

@@ -1,4 +1,4 @@
-"""The writer of sessions stands beside the tests of health; there are no packages here, so it is found by its folder."""
+"""The writer of sessions stands beside the tests of health; without packages it is found by its folder."""
 
 from __future__ import annotations
 

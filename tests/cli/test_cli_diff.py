@@ -98,7 +98,8 @@ def test_another_format_of_the_same_is_identical(ctxctl: Callable[..., Any], sam
 def test_fail_under_is_a_gate(ctxctl: Callable[..., Any], before: Path, after: Path) -> None:
     done = ctxctl("diff", "--json", "--fail-under", "80%", before, after)
     assert done.code == 1
-    assert done.result()["gates"] == [{"name": "fail-under", "limit": 0.8, "value": 0.0, "ok": False}]
+    (gate,) = done.result()["gates"]
+    assert (gate["name"], gate["limit"], gate["value"], gate["ok"]) == ("fail-under", 0.8, 0.0, False)
     assert "failed: 0.0% of the" in done.err
     assert ctxctl("diff", "--fail-under", "2", before, after).code == 2
 
@@ -123,3 +124,11 @@ def test_wrong_uses(ctxctl: Callable[..., Any], before: Path, tmp_path: Path) ->
     assert ctxctl("diff", before, tmp_path / "none.jsonl").code == 3
     assert ctxctl("diff", "--output-format", "csv", before, before).code == 2
     assert ctxctl("diff", before, before, "-o", before, "--force", "--json").code == 2
+
+
+def test_fidelity_is_told_and_min_fidelity_is_a_gate(ctxctl: Callable[..., Any], before: Path, after: Path) -> None:
+    same = ctxctl("diff", "--min-fidelity", "100%", "--json", before, before)
+    assert same.code == 0 and same.result()["fidelity"]["score"] == 1.0
+    less = ctxctl("diff", "--min-fidelity", "100%", before, after)
+    assert less.code == 1 and "failed: fidelity" in less.err and "can't be answered any more" in less.out
+    assert ctxctl("diff", "--min-fidelity", "1.5", before, after).code == 2

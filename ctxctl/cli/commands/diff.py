@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,6 +31,14 @@ def diff(
             help="Exit 1 when less of the paths, identifiers, numbers or error names is kept (0.8 or 80%).",
         ),
     ] = None,
+    min_fidelity: Annotated[
+        str | None,
+        typer.Option(
+            "--min-fidelity",
+            metavar="SHARE",
+            help="Exit 1 when less of what the first can answer is still answered by the second (0.8 or 80%).",
+        ),
+    ] = None,
     from_: opt.From = None,
     output_format: opt.Form = None,
     as_json: opt.Json = False,
@@ -41,7 +50,8 @@ def diff(
 ) -> int:
     """Report what the window of one transcript held that another's does not, usually before and after a compaction.
 
-    Blocks, tokens, paths, identifiers, numbers, errors, decisions, pinned text and user messages, word for word.
+    Blocks, tokens, paths, identifiers, numbers, errors, decisions, pinned text and user messages, word for word; and
+    questions on goal, progress, files, decisions and the like that the second can't answer any more.
 
     Examples:
 
@@ -49,14 +59,14 @@ def diff(
 
       ctxctl diff --fail-under 0.8 SESSION.jsonl COMPACTED.jsonl
 
+      ctxctl diff --min-fidelity 80% SESSION.jsonl COMPACTED.jsonl
+
       ctxctl diff --json SESSION.jsonl COMPACTED.jsonl | jq .result.retention.paths.lost
     """
     form = opt.form_of(output_format, as_json, output)
     if form not in FORMS:
         raise UsageError(f"diff has no {form.value}", hint=f"it has {', '.join(f.value for f in FORMS)}")
-    limit = opt.share_option(fail_under, "--fail-under")
-    if limit is not None and limit > 1:
-        raise UsageError(f"--fail-under: {fail_under!r} is more than all", hint="write 0.8 or 80%")
+    limits = {"fail-under": _share(fail_under, "--fail-under"), "min-fidelity": _share(min_fidelity, "--min-fidelity")}
     streams = Streams(colour=color.value, verbosity=-1 if quiet else int(verbose))
     if before == after == "-":
         raise UsageError("only one of the two can come from stdin")
@@ -64,14 +74,40 @@ def diff(
         raise UsageError(f"{output} is an input", hint="name another file: a report never replaces a transcript")
     item = _compare(before, after, from_, streams)
     texts = _texts(item) if verbatim else None
-    data = _rendered(item, form, limit, texts, streams, output)
+    gates = tuple(_gates(item, limits))
+    data = _rendered(item, form, limits, gates, texts, streams, output)
     deliver(data, output, force, [p for p in (before, after) if p != "-"], streams)
-    share = item.share()
-    if limit is not None and share is not None and share < limit:
-        worst = next(name for name, kept in item.retention.items() if kept.share == share)
-        say(f"failed: {share:.1%} of the {worst} are kept, under {limit:.1%}")
-        return ExitCode.FINDING
-    return ExitCode.OK
+    for gate in gates:
+        if not gate.ok:
+            say(f"failed: {gate.text}")
+    return ExitCode.OK if all(gate.ok for gate in gates) else ExitCode.FINDING
+
+
+def _share(text: str | None, option: str) -> float | None:
+    found = opt.share_option(text, option)
+    if found is not None and found > 1:
+        raise UsageError(f"{option}: {text!r} is more than all", hint="write 0.8 or 80%")
+    return found
+
+
+def _gates(item: Any, limits: Mapping[str, float | None]) -> Iterator[Any]:
+    from ctxctl.model.finding import Gate
+
+    limit, share = limits["fail-under"], item.share()
+    if limit is not None:
+        text = "there was no path, identifier, number or error name to keep"
+        if share is not None:
+            worst = next(name for name, kept in item.retention.items() if kept.share == share)
+            text = f"{share:.1%} of the {worst} are kept"
+            text += f", under {limit:.1%}" if share < limit else ""
+        yield Gate("fail-under", limit, share, share is None or share >= limit, text)
+    limit, score = limits["min-fidelity"], item.fidelity.score
+    if limit is not None:
+        text = "min-fidelity could not be checked: the first window answers no question that could be asked"
+        if score is not None:
+            text = f"fidelity {score:.1%}"
+            text += f", under {limit:.1%}" if score < limit else ""
+        yield Gate("min-fidelity", limit, score, score is not None and score >= limit, text)
 
 
 def _compare(before: str, after: str, from_: str | None, streams: Streams) -> Any:
@@ -108,7 +144,8 @@ def _texts(item: Any) -> list[dict[str, Any]]:
 def _rendered(
     item: Any,
     form: opt.OutputFormat,
-    limit: float | None,
+    limits: Mapping[str, float | None],
+    gates: Sequence[Any],
     texts: list[dict[str, Any]] | None,
     streams: Streams,
     output: Path | None,
@@ -118,8 +155,9 @@ def _rendered(
     if form is opt.OutputFormat.json:
         from ctxctl.reports.json import dumps, envelope
 
-        settings = {"fail_under": limit, "verbatim": texts is not None}
-        return dumps(envelope("diff", settings, difference_data(item, limit, texts)))
+        settings: dict[str, Any] = {name.replace("-", "_"): limit for name, limit in limits.items()}
+        settings["verbatim"] = texts is not None
+        return dumps(envelope("diff", settings, difference_data(item, gates, texts)))
     report = difference_report(item)
     if form is opt.OutputFormat.markdown:
         from ctxctl.reports import markdown

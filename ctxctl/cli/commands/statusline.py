@@ -57,7 +57,7 @@ def statusline(
     try:
         check(template)
     except GivenError as error:
-        raise UsageError(str(error)) from None
+        raise UsageError(str(error), hint="`ctxctl statusline -h` explains templates") from None
     if path in (None, "-"):
         raise UsageError(
             "no PATH given, and no agent's JSON is piped in", hint="give a session file, or see `ctxctl statusline -h`"

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from ctxctl.facts.condense import first_line
 from ctxctl.guard.sanitize import sanitize
 from ctxctl.health.difference import Difference, Side
+from ctxctl.model.finding import Gate
 from ctxctl.reports.document import Column, Fact, Report, Table
+from ctxctl.reports.plot import plural
 from ctxctl.trace.retention import Kept
 
 LISTED = 10
@@ -17,8 +21,8 @@ SHORT = 120
 NAMES = {"paths": "Paths", "identifiers": "Identifiers", "numbers": "Numbers", "errors": "Error names"}
 
 
-def difference_data(item: Difference, limit: float | None, texts: list[dict[str, Any]] | None) -> dict[str, Any]:
-    """The result, as scripts read it. limit: of --fail-under; texts: of lost blocks, with --verbatim."""
+def difference_data(item: Difference, gates: Sequence[Gate], texts: list[dict[str, Any]] | None) -> dict[str, Any]:
+    """The result, as scripts read it. texts: of lost blocks, with --verbatim."""
     changes, before, after = item.changes, item.before, item.after
     lost = list(changes.lost)
     by_kind: dict[str, dict[str, int]] = {}
@@ -28,7 +32,6 @@ def difference_data(item: Difference, limit: float | None, texts: list[dict[str,
         _count(by_kind, block.kind, size)
         if block.tool_name and block.kind == "tool_result":
             _count(by_tool, block.tool_name, size)
-    share = item.share()
     data: dict[str, Any] = {
         "before": _side(before),
         "after": _side(after),
@@ -66,9 +69,8 @@ def difference_data(item: Difference, limit: float | None, texts: list[dict[str,
         },
         "invented": {"count": item.retention.invented_count}
         | {name: [_safe(atom) for atom in atoms] for name, atoms in item.retention.invented.items()},
-        "gates": []
-        if limit is None
-        else [{"name": "fail-under", "limit": limit, "value": share, "ok": share is None or share >= limit}],
+        "fidelity": asdict(item.fidelity),
+        "gates": [asdict(gate) for gate in gates],
     }
     if texts is not None:
         data["verbatim"] = texts
@@ -135,6 +137,10 @@ def difference_report(item: Difference) -> Report:
     )
     facts.append(Fact("Blocks", counts))
     facts.append(_told("User messages", item.user_messages, "word for word"))
+    fidelity = item.fidelity
+    if fidelity.score is not None:
+        said = f"{fidelity.score:.0%}: {fidelity.answered:,} of {plural(fidelity.asked, 'question')} still answered"
+        facts.append(Fact("Fidelity", said))
     if item.pins.total:
         facts.append(_told("Pinned texts", item.pins, "there", "red" if item.pins.lost else None))
     return Report("diff", title, subtitle, tuple(facts), tuple(t for t in _tables(item) if t.rows))
@@ -154,6 +160,16 @@ def _tables(item: Difference) -> list[Table]:
             rows.append((name, f"{kept.kept:,}", f"{kept.total:,}", f"{kept.share:.0%}", lost))
     numbers = tuple(Column(t, "right") for t in ("Kept", "Of", "Share"))
     tables = [Table("What is still there", (Column(""), *numbers, Column("Lost", flexible=True)), tuple(rows))]
+    asked = tuple((one.kind, one.question, one.answer) for one in item.fidelity.lost[:LISTED])
+    more = len(item.fidelity.lost) - LISTED
+    tables.append(
+        Table(
+            "Questions that can't be answered any more",
+            (Column("About"), Column("Question", flexible=True), Column("Answer before", flexible=True)),
+            asked,
+            f"{more:,} more; --json lists them" if more > 0 else "",
+        )
+    )
     columns = (Column("Tokens", "right"), Column("Kind"), Column("Tool"), Column("About", flexible=True))
     shown = largest(item)
     tables.append(
