@@ -120,7 +120,7 @@ def answered(probe: Probe, window: Asked) -> bool:
 
 def _probes(window: Asked) -> Iterator[Probe]:
     facts = window.facts
-    goal = window.earlier.goal or facts.goal  # what a summary in front says outlives the prompts behind it
+    goal = _goal(window)
     if goal:
         yield Probe("goal", "What is the task?", _beginning(goal))
     if facts.requests and facts.requests[-1] != goal:
@@ -159,6 +159,17 @@ def _probes(window: Asked) -> Iterator[Probe]:
     steps = [t for t in facts.next_steps if t not in window.earlier.next_steps and not _NONE.match(t)]
     for text in steps[: MOST["next"]]:
         yield Probe("next", "What comes next?", _beginning(text))
+
+
+def _goal(window: Asked) -> str:
+    """The task, as the summary in front states it: the prompts behind one are about parts of it. Without one, the first
+    prompt."""
+    if not any(block.kind == "summary" for block in window.blocks):
+        return window.facts.goal
+    lines = iter(window.earlier.earlier)
+    if not window.earlier.goal and any("Primary Request" in line for line in lines):  # Claude Code's first section
+        return next(lines, "").strip(" -*")
+    return window.earlier.goal
 
 
 def _beginning(text: str) -> str:
