@@ -137,6 +137,24 @@ def followed(large: Path, runs: int) -> bool:
     return ok & row("watch, 200 MB, nothing is written: processor", f"{share:.2%}", "1%", share <= 0.01)
 
 
+def examined(small: Path, large: Path, runs: int) -> bool:
+    """Budget and health, which read a session once: against analyze, which does not look for references."""
+    commands = {
+        "analyze": analyze(small),
+        "budget": [*CTXCTL, "budget", "--json", str(small)],
+        "health": [*CTXCTL, "health", "--json", str(small)],
+    }
+    found = alternate(commands, runs)
+    ok = True
+    for name, most in (("budget", 1.5), ("health", 2.0)):
+        wall = found[name].wall
+        ok &= row(f"{name}, 20 MB: wall", f"{wall:.2f} s", f"{most} s", wall <= most)
+        row(f"{name}, 20 MB: against analyze", f"{wall / found['analyze'].wall:.1f}x", None)
+    last = alternate({"health": [*CTXCTL, "health", "--json", str(large)]}, 1)["health"]
+    row("health, 200 MB: wall", f"{last.wall:.1f} s", None)
+    return ok & row("health, 200 MB: peak memory", f"{last.peak:.0f} MiB", "600 MiB", last.peak <= 600)
+
+
 def start_up(runs: int) -> bool:
     """How long until the first letter."""
     commands = {"--version": 0.12, "--help": 0.3, "analyze --help": 0.3, "list --help": 0.3, "config --help": 0.3}
@@ -210,6 +228,7 @@ def main() -> int:
         ok &= replayed(given.small, Path(folder), given.runs)
         ok &= compacted(files["large"], Path(folder), given.runs)
         ok &= resumed(files["large"], Path(folder), given.runs)
+        ok &= examined(files["small"], files["large"], given.runs)
         ok &= followed(files["large"], given.runs)
         ok &= bulk(files["small"])
         ok &= models()

@@ -15,6 +15,8 @@ from ctxctl.reports.plot import compact, plural
 MORE = 3
 """Findings of one code that are shown one by one."""
 QUOTES = 3
+LOST = 5
+"""Lost questions that are shown."""
 OVERVIEW = 12
 """Findings of all sessions that the overview names."""
 TITLES = {
@@ -49,7 +51,7 @@ def health_report(health: Health, alerts: AlertOptions, *, verbose: bool = False
         f"Health of {health.path if health.path != '-' else 'standard input'}",
         " · ".join(about),
         tuple(_facts(health)),
-        (_metrics(health, alerts), *_observations(health)),
+        (_metrics(health, alerts), *_lost(health, verbose), *_observations(health)),
         findings=tuple(_findings(health, verbose)),
         next_steps=tuple(_next_steps(health)),
     )
@@ -155,6 +157,24 @@ def _metrics(health: Health, alerts: AlertOptions) -> Table:
         Column("limit, or why not measured", prose=True, flexible=True),
     )
     return Table("Metrics", columns, tuple(rows), dimmed=frozenset(dimmed))
+
+
+def _lost(health: Health, verbose: bool) -> Iterator[Table]:
+    """Questions that compactions made unanswerable, the newest first, and what later turns missed."""
+    fidelity = health.fidelity
+    if fidelity is None or not fidelity.lost:
+        return
+    shown = fidelity.lost if verbose else fidelity.lost[:LOST]
+    rows = tuple(
+        (f"{one.turn}" if one.turn is not None else "", one.kind, f"{one.question} - {one.answer}") for one in shown
+    )
+    columns = (Column("turn", "right"), Column("about"), Column("question - answer before", flexible=True, prose=True))
+    more = fidelity.asked - fidelity.answered - len(shown)
+    note = f"{fidelity.answered:,} of {plural(fidelity.asked, 'question')} are still answered"
+    note += f"; {more:,} more are lost (-v, --json)" if more > 0 else ""
+    if fidelity.future_kept is not None:
+        note += f"; of what later turns used, {fidelity.future_kept:.0%} was still there"
+    yield Table("What compactions lost", columns, rows, note)
 
 
 def _grouped(items: Sequence[model.Finding]) -> dict[str, list[model.Finding]]:
