@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import fsum, log
+from itertools import accumulate
+from math import fsum
 from statistics import fmean
 
 from ctxctl.budgets.cost import prices_of
@@ -19,6 +20,10 @@ ENDS = 10
 """Turns at either end whose means are compared."""
 FEWEST = 10
 """Turns below which no exponent is fitted: through few points any curve fits."""
+MOST_POINTS = 500
+STEEPEST = 5.0
+"""The largest exponent that is looked for."""
+GOLDEN = (5**0.5 - 1) / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +47,8 @@ class CallCost:
 class Growth:
     """How the cost of the main thread's calls grew. first_mean, last_mean: USD per call over the first and the last
     calls, `ends` of them; slope: USD that each call costs more than the one before (least squares). exponent: k of
-    cumulative cost = c * turn^k, by least squares on the logarithms of all `calls`: 1 is linear, 2 quadratic; None
-    below 10 calls; fit: its coefficient of determination."""
+    cumulative cost = c * turn^k, by least squares over all `calls` (of very many, over `points` at even distances): 1
+    is linear, 2 quadratic; None below 10 calls; fit: its coefficient of determination."""
 
     calls: int
     ends: int
@@ -52,6 +57,7 @@ class Growth:
     slope: float
     exponent: float | None
     fit: float | None
+    points: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,24 +172,46 @@ def growth_of(calls: Sequence[CallCost]) -> Growth | None:
     costs = [c.total for c in calls]
     ends = min(ENDS, count // 2)
     turns = range(1, count + 1)
-    slope, _ = _line([float(n) for n in turns], costs)
-    exponent = fit = None
-    if count >= FEWEST:
-        running, points = 0.0, []
-        for n, cost in zip(turns, costs, strict=True):
-            running += cost
-            if running > 0:
-                points.append((log(n), log(running)))
-        if len(points) >= FEWEST:
-            exponent, fit = _line([x for x, _ in points], [y for _, y in points])
-    return Growth(count, ends, fmean(costs[:ends]), fmean(costs[-ends:]), slope, exponent, fit)
+    slope = _slope([float(n) for n in turns], costs)
+    exponent, fit, points = _exponent(costs) if count >= FEWEST else (None, None, 0)
+    return Growth(count, ends, fmean(costs[:ends]), fmean(costs[-ends:]), slope, exponent, fit, points)
 
 
-def _line(xs: Sequence[float], ys: Sequence[float]) -> tuple[float, float]:
-    """Slope of the least-squares line, and its coefficient of determination."""
+def _slope(xs: Sequence[float], ys: Sequence[float]) -> float:
+    """Slope of the least-squares line."""
     x_mean, y_mean = fmean(xs), fmean(ys)
     across = fsum((x - x_mean) * (y - y_mean) for x, y in zip(xs, ys, strict=True))
-    spread = fsum((x - x_mean) ** 2 for x in xs)
-    total = fsum((y - y_mean) ** 2 for y in ys)
-    slope = across / spread if spread else 0.0
-    return slope, (slope * across / total if total else 1.0)
+    return across / fsum((x - x_mean) ** 2 for x in xs)
+
+
+def _exponent(costs: Sequence[float]) -> tuple[float | None, float | None, int]:
+    """k of c * turn^k through the cumulative cost, its coefficient of determination, and how many points it was fitted
+    to.
+
+    The squares are of money, not of its logarithm: there the first few calls, which store the system prompt, would
+    count as much as all others. For a given k the best c is known, so k alone is searched, by golden sections.
+    """
+    sums = list(accumulate(costs))
+    count = len(sums)
+    if sums[-1] <= 0:
+        return None, None, 0
+    step = 1 + (count - 1) // MOST_POINTS
+    at = range(count - 1, -1, -step)
+    turns, money = [(n + 1) / count for n in at], [sums[n] / sums[-1] for n in at]
+
+    def error(k: float) -> float:
+        powers = [x**k for x in turns]
+        c = fsum(p * y for p, y in zip(powers, money, strict=True)) / fsum(p * p for p in powers)
+        return fsum((y - c * p) ** 2 for p, y in zip(powers, money, strict=True))
+
+    low, high = 0.0, STEEPEST
+    while high - low > 1e-6:
+        left, right = high - (high - low) * GOLDEN, low + (high - low) * GOLDEN
+        if error(left) < error(right):
+            high = right
+        else:
+            low = left
+    mean = fmean(money)
+    spread = fsum((y - mean) ** 2 for y in money)
+    k = (low + high) / 2
+    return k, (1 - error(k) / spread if spread else None), len(money)

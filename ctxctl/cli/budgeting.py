@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ctxctl.cli import options as opt
 from ctxctl.cli.batch import Done, Skipped, deliver, each, failed_status, tell_skipped
+from ctxctl.cli.examining import examining_of
 from ctxctl.cli.inputs import Inputs
 from ctxctl.cli.io import Progress, Streams, say
 from ctxctl.errors import ExitCode
@@ -50,8 +51,6 @@ class Run:
 
     def __init__(self, asked: Asked, inputs: Inputs, streams: Streams) -> None:
         from ctxctl.formats import FORMATS
-        from ctxctl.health.session import Examining
-        from ctxctl.pressure.result import AnalysisOptions
         from ctxctl.settings.load import load, model_table
 
         if asked.from_ is not None:
@@ -62,18 +61,7 @@ class Run:
         self.table = model_table(loaded)
         components = {**settings.gates.components, **asked.components}
         self.gates = replace(settings.gates, **asked.limits, components=components)
-        self.examining = Examining(
-            AnalysisOptions(
-                window=settings.max_context_tokens,
-                thresholds=settings.pressure_thresholds,
-                pressure=settings.pressure,
-                format_name=asked.from_,
-                companions=asked.subagents,
-            ),
-            settings.eviction,
-            settings.budget,
-            settings.health_monitoring,
-        )
+        self.examining = examining_of(settings, asked.from_, asked.subagents)
 
     def go(self) -> int:
         from ctxctl.budgets.gates import total_gates

@@ -18,6 +18,7 @@ from ctxctl.errors import ExitCode, UsageError
 if TYPE_CHECKING:
     from ctxctl.health.compare import Comparison
     from ctxctl.health.result import Health, Trend
+    from ctxctl.health.session import Examining
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +44,32 @@ class Asked:
     config: Path | None
 
 
+def examining_of(settings: Any, from_: str | None, subagents: bool, state: str | None = None) -> Examining:
+    """How sessions are examined under some settings. state: path of a saved state to check."""
+    from ctxctl.health.session import Examining
+    from ctxctl.pressure.result import AnalysisOptions
+
+    return Examining(
+        AnalysisOptions(
+            window=settings.max_context_tokens,
+            thresholds=settings.pressure_thresholds,
+            pressure=settings.pressure,
+            format_name=from_,
+            companions=subagents,
+        ),
+        settings.eviction,
+        settings.budget,
+        settings.health_monitoring,
+        state=state,
+    )
+
+
 class Measuring:
     """Measures sessions under the settings of one run."""
 
     def __init__(self, asked: Asked) -> None:
         from ctxctl.formats import FORMATS
         from ctxctl.health.gates import known_codes, words_of
-        from ctxctl.health.session import Examining
-        from ctxctl.pressure.result import AnalysisOptions
         from ctxctl.settings.load import load, model_table
 
         if asked.from_ is not None:
@@ -61,20 +80,7 @@ class Measuring:
         self.fail_on = words_of(asked.fail_on)
         self.ignore = known_codes((*settings.health_monitoring.ignore, *asked.ignore), "--ignore")
         self.gates = replace(settings.gates, **asked.limits)
-        state = self._state(asked)
-        self.examining = Examining(
-            AnalysisOptions(
-                window=settings.max_context_tokens,
-                thresholds=settings.pressure_thresholds,
-                pressure=settings.pressure,
-                format_name=asked.from_,
-                companions=asked.subagents,
-            ),
-            settings.eviction,
-            settings.budget,
-            settings.health_monitoring,
-            state=state,
-        )
+        self.examining = examining_of(settings, asked.from_, asked.subagents, self._state(asked))
 
     def _state(self, asked: Asked) -> str | None:
         """The state file to check; InputError where there is none or it can't be read."""

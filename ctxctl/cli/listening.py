@@ -7,10 +7,12 @@ sessions are not among the metrics.
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
+import socket
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -70,12 +72,12 @@ class Watched:
 
     def _refresh(self) -> None:
         inputs = self._inputs()
+        there = {item.path for item in inputs}
         for item in inputs:
             state = state_of(item.path)
             known = self._known.get(item.path)
             if known is None or known.state != state:
-                self._keep(item.path, self._measured(item, state))
-        there = {item.path for item in inputs}
+                self._keep(item.path, self._measured(item, state), there)
         with self._lock:
             for path in [path for path in self._known if path not in there]:
                 del self._known[path]
@@ -106,15 +108,25 @@ class Watched:
         say(told)
         return Known(state, error=told)
 
-    def _keep(self, path: str, known: Known) -> None:
+    def _keep(self, path: str, known: Known, there: Set[str]) -> None:
         from ctxctl.reports.build.families import counts_of
 
         with self._lock:
             self._known[path] = known
             if known.health is not None:
-                counted = self._counted.setdefault((path, known.health.session), {})
+                counted = self._counted.setdefault(self._counted_as(path, known.health.session, there), {})
                 for key, value in counts_of(known.health).items():
                     counted[key] = max(value, counted.get(key, value))
+
+    def _counted_as(self, path: str, session: str | None, there: Set[str]) -> tuple[str, str | None]:
+        """Under what a session is counted: where its file was before, when it was moved or packed since."""
+        key = (path, session)
+        if session is not None and key not in self._counted:
+            for old in self._counted:
+                if old[1] == session and old[0] not in there:
+                    self._counted[key] = self._counted.pop(old)
+                    break
+        return key
 
     def _families(self) -> list[Family]:
         from ctxctl.reports.build.families import families
@@ -166,21 +178,30 @@ def listen(address: str, paths: list[str] | None, asked: Asked, streams: Streams
     registry.register(Collector(watched))
     try:
         server, thread = client.start_http_server(port, addr=host, registry=registry)
-    except OSError as error:
-        raise UsageError(
-            f"--listen {address}: {error.strerror or error}", hint="take another port, such as --listen :9465"
-        ) from None
+    except (OSError, UnicodeError) as error:  # the latter for a name that is none
+        told = getattr(error, "strerror", None) or error
+        port_taken = getattr(error, "errno", None) in (errno.EADDRINUSE, errno.EACCES)
+        hint = "take another port, such as --listen :9465" if port_taken else "give an address of this machine, or none"
+        raise UsageError(f"--listen {address}: {told}", hint=hint) from None
     stopped = threading.Event()
     before = signal.signal(signal.SIGTERM, lambda *_: stopped.set())
+    woken, wake = socket.socketpair()
+    wake.setblocking(False)
+    woken_before = signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
     try:
         if not _is_loopback(host):
             streams.note("warning: whoever reaches this machine can read the names of your sessions and files")
         shown = f"[{host}]" if ":" in host else host
         say(f"serving http://{shown}:{server.server_port}/metrics, Ctrl-C ends it")
         watched.begin()
-        stopped.wait()
+        # a signal may reach any thread: waiting for a lock would not end, were it not this one
+        while not stopped.is_set():
+            woken.recv(1)
     finally:
+        signal.set_wakeup_fd(woken_before)
         signal.signal(signal.SIGTERM, before)
+        woken.close()
+        wake.close()
         server.shutdown()
         server.server_close()
         thread.join()

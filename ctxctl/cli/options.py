@@ -83,6 +83,15 @@ CheckForm = Annotated[
     CheckFormat | None,
     typer.Option("--output-format", help="Form of the output; by default text.", show_default=False),
 ]
+JudgedForm = Annotated[
+    CheckFormat | None,
+    typer.Option(
+        "--output-format",
+        metavar="text|json|jsonl|csv|markdown|github|sarif|junit",
+        help="Form of the output; by default text.",
+        show_default=False,
+    ),
+]
 Output = Annotated[
     Path | None,
     typer.Option(

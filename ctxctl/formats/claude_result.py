@@ -174,13 +174,15 @@ def _branches(reader: ClaudeCode, usage: tuple[Usage, ...], live: Live) -> list[
     tree = reader.tree
     nodes = [n for n in range(len(tree)) if tree.flags[n] & MESSAGE and not tree.flags[n] & SIDE]
     number = {tree.line[n]: n for n in nodes}
-    branches = [_branch(reader, usage, [n for n in nodes if not live.dead[n]], True, number)]
+    kept = [n for n in nodes if not live.dead[n]]
+    branches = [_branch(reader, usage, kept, True, number)] if kept else []
     for fork in live.forks:
         for head in fork.heads:
             if live.dead[head] and len(branches) < MOST_BRANCHES:
                 end = min((h for h in fork.heads if h > head), default=len(tree))
                 path = [n for n in nodes if (n <= fork.node and not live.dead[n]) or (head <= n < end and live.dead[n])]
-                branches.append(_branch(reader, usage, path, False, number))
+                if path:
+                    branches.append(_branch(reader, usage, path, False, number))
     return branches
 
 

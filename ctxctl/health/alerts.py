@@ -107,8 +107,11 @@ def _runs(series: Sequence[TurnMetrics], limit: float) -> Iterator[tuple[int, in
         yield start, len(series)
 
 
-def high_turns(series: Sequence[TurnMetrics], options: AlertOptions) -> int:
-    """How many of the newest turns in a row are above the critical utilization."""
+def high_turns(series: Sequence[TurnMetrics], options: AlertOptions, now: float | None = None) -> int:
+    """How many of the newest turns in a row are above the critical utilization. now: utilization after the last of
+    them; 0 turns where that is not above it any more."""
+    if now is not None and now <= options.utilization_critical:
+        return 0
     count = 0
     for turn in reversed(series):
         if turn.utilization is None or turn.utilization <= options.utilization_critical:

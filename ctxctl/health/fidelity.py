@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ctxctl.facts.session import SessionFacts
 from ctxctl.guard.sanitize import sanitize
-from ctxctl.health.probes import KINDS, Asked, Probe, answered, probes_of
+from ctxctl.health.answers import Asked, Probe, answered
+from ctxctl.health.probes import KINDS, probes_of
 from ctxctl.model.block import Block
 from ctxctl.model.summary import SessionSummary
 from ctxctl.model.text import shortened
@@ -22,16 +24,20 @@ if TYPE_CHECKING:
 NAMED = 20
 """Lost answers, and later misses, that are named; all are counted."""
 LONGEST = 160
+KEY = 40
+"""Characters of an answer by which it is found again where it was said."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A question that can't be answered any more. turn: the first call after the compaction."""
+    """A question that can't be answered any more. turn: the first call after the compaction; line: of the file, where
+    its answer was said last, None when it was not said in these words."""
 
     kind: str
     question: str
     answer: str
     turn: int | None = None
+    line: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +52,7 @@ class Missed:
 @dataclass(frozen=True, slots=True)
 class Judged:
     """One compaction. score: answered / asked, None when nothing was asked. by_kind: (answered, asked) per kind of
-    question. retention: of the atoms of the window before, those that are there after."""
+    question. lost: at most 20. retention: of the atoms of the window before, those that are there after."""
 
     turn: int | None
     score: float | None
@@ -80,22 +86,28 @@ def judge(before: Sequence[Block], after: Sequence[Block], turn: int | None = No
     earlier = facts_of([block for block in before if block.kind == "summary"])
     one, other = Asked(before, facts_of(before), earlier), Asked(after, facts_of(after))
     counts = {kind: [0, 0] for kind in KINDS}
-    lost = []
+    lost: list[Lost] = []
     for probe in probes_of(one):
         good = answered(probe, other)
         counts[probe.kind][0] += good
         counts[probe.kind][1] += 1
-        if not good:
-            lost.append(_lost(probe, turn))
+        if not good and len(lost) < NAMED:
+            lost.append(Lost(probe.kind, _clean(probe.question), _clean(probe.answer), turn, _line(probe, before)))
     total, asked = (sum(pair[at] for pair in counts.values()) for at in (0, 1))
     by_kind = {kind: (good, of) for kind, (good, of) in counts.items() if of}
     return Judged(turn, total / asked if asked else None, asked, total, by_kind, tuple(lost), _shares(before, after))
 
 
-def _lost(probe: Probe, turn: int | None) -> Lost:
-    return Lost(probe.kind, _clean(probe.question), _clean(probe.answer), turn)
+def _line(probe: Probe, blocks: Sequence[Block]) -> int | None:
+    """Where the answer stands last: of a call that changed a file its path is enough."""
+    key = probe.answer.split("\n")[0][:KEY]
+    for block in reversed(blocks):
+        if block.kind not in ("tool_result", "thinking") and key in block.text:
+            return block.source.line
+    return None
 
 
+@lru_cache(maxsize=256)
 def _clean(text: str) -> str:
     """One line without credentials: it goes into reports and logs of CI."""
     return shortened(" ".join(sanitize(shortened(text, 4 * LONGEST)).text.split()), LONGEST)

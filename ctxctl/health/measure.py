@@ -57,7 +57,7 @@ class Examiner:
             analysis.turns,
             analysis.usage.requests,
             session_cost(transcript.usage, session.table, transcript.model),
-            high_turns(series, options.alerts),
+            high_turns(series, options.alerts, metrics.utilization),
             transcript.full_compactions,
             analysis.curve,
             metrics,

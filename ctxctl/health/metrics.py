@@ -51,8 +51,17 @@ def metrics_of(session: Session, fidelity: Fidelity | None = None) -> tuple[Metr
         why["fidelity"] = getattr(fidelity, "why", None) or "no probe could be asked"
     elif fidelity is None and not any(c.kind == "full" and not c.abandoned for c in transcript.compactions):
         why["fidelity"] = "nothing was compacted"
+    late = _behind(session)
+    if "full" in late and "compression_ratio" not in why:
+        why["compression_ratio"] = "no call follows the compaction yet"
+    metrics = monitor.snapshot()
+    if series and late and metrics.compaction_frequency is not None:
+        rates = {
+            kind: rate + 100 * late.count(kind) / len(series) for kind, rate in metrics.compaction_frequency.items()
+        }
+        metrics = replace(metrics, compaction_frequency=rates)
     metrics = replace(
-        monitor.snapshot(),
+        metrics,
         utilization=tokens / session.window if known and session.window and tokens is not None else None,
         fidelity=fidelity.score if fidelity is not None else None,
         tool_result_bloat=_bloat(session),
@@ -107,6 +116,15 @@ def _run(session: Session, monitor: ContextHealthMonitor) -> list[TurnMetrics]:
         )
         before = time if time is not None else before
     return series
+
+
+def _behind(session: Session) -> list[str]:
+    """Kinds of the compactions after the last call, which no turn can show."""
+    transcript = session.transcript
+    if transcript.conversations:
+        return []
+    last = session.turn_number(len(session.trace.turns))
+    return [cut.kind for cut in transcript.compactions if cut.turn > last and not cut.abandoned]
 
 
 def reports_cache(session: Session) -> bool:

@@ -17,6 +17,13 @@ _NEGATIONS = re.compile(
     r"\b(?:not|never|no longer|none|without|instead of|rather than|cannot|avoid(?:s|ed)?|reject(?:s|ed)?|"
     r"drop(?:s|ped)?|abandon(?:s|ed)?|revert(?:s|ed)?|against|undecided|except|unless)\b|n['\u2019]t\b|[\u4e0d\u6ca1]"
 )
+_NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)*(?![\w])")
+_NUMBERED = re.compile(r"^\s*\(?\d+[.)]\s+")
+_NAME = re.compile(
+    r"`(?P<code>[^`\n]{1,80})`|(?<![\w/.-])(?P<mark>(?:[\w-]*[/_.])+\w+|[a-z]+[A-Z]\w*|[A-Z][a-z]+[A-Z]\w*)|"
+    r"(?<=[a-z,] )(?P<name>[A-Z][A-Za-z\d]+)"
+)
+_INSTEAD = re.compile(r"\b(?:instead of|rather than|and not|but not) ((?:(?:a|an|the|any) )?[\w./-]+(?: [\w./-]+)?)")
 _HEADING = re.compile(
     r"^\s*(?:\d+[.)]\s+)?(?:#{1,6}\s+(?P<marked>.+)|\*\*(?P<bold>[^*]+)\*\*:?\s*|(?P<plain>[A-Z][^.\n]{0,48}):)\s*$"
 )
@@ -60,10 +67,13 @@ LONGEST = 400
 @lru_cache(maxsize=1 << 14)
 def _stem(word: str) -> str:
     """A word without the endings of English that a paraphrase changes."""
-    for ending in ("ingly", "edly", "ing", "ed", "es", "s", "ly"):
+    for ending in ("ingly", "edly", "ions", "ing", "ion", "ed", "es", "s", "ly"):
         if len(word) - len(ending) >= 4 and word.endswith(ending):
-            return word[: -len(ending)].rstrip("e")
-    return word.rstrip("e") if len(word) > 4 else word
+            word = word[: -len(ending)]
+            break
+    word = word.rstrip("e") if len(word) > 4 else word
+    # `implementation` is `implement`, `calculation` and `calculate` the same
+    return word[:-2] if len(word) >= 7 and word.endswith("at") else word
 
 
 def content_words(text: str) -> frozenset[str]:
@@ -80,6 +90,34 @@ def content_words(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
+def names_of(text: str) -> frozenset[str]:
+    """The words of a sentence that another may not replace: paths, code, products and people."""
+    found = [m["code"] or m["mark"] or m["name"] for m in _NAME.finditer(text)]
+    return frozenset().union(*map(content_words, found)) if found else frozenset()
+
+
+def numbers_of(text: str) -> frozenset[str]:
+    """The numbers of a sentence, without commas. That of a list, in front, is none of it."""
+    return frozenset(n.replace(",", "") for n in _NUMBER.findall(_NUMBERED.sub("", text)))
+
+
+def _turned_down(text: str) -> frozenset[str]:
+    """What a sentence says was not chosen: `instead of X`."""
+    return frozenset().union(*(content_words(m[1]) for m in _INSTEAD.finditer(text.lower().replace("`", ""))))
+
+
+def contradicts(text: str, wanted: str) -> bool:
+    """Whether a text with the words of a sentence says another thing all the same: another number, another name, or
+    what was chosen and what was not the other way round."""
+    numbers, own = numbers_of(wanted), numbers_of(text)
+    if numbers - own and own - numbers:
+        return True
+    names, words = names_of(wanted), content_words(text)
+    if names and 2 * len(names & words) < len(names) and names_of(text) - content_words(wanted):
+        return True
+    return bool((_turned_down(text) - _turned_down(wanted)) & content_words(wanted))
+
+
 def negates(text: str) -> bool:
     """Whether a sentence says that something is not so, or is not done."""
     return _NEGATIONS.search(text.lower()) is not None
@@ -91,6 +129,12 @@ def status_of(text: str) -> Progress | None:
     if box is not None:
         return _BOXES[box["box"] or box["sign"]]
     return _status_in_words(text.lower())
+
+
+def boxes(text: str) -> tuple[int, int]:
+    """Of the items of a checklist how many are done, and how many there are."""
+    found = [_BOXES[m["box"] or m["sign"]] for line in text.split("\n") if (m := _BOX.match(line)) is not None]
+    return found.count("done"), len(found)
 
 
 def _status_in_words(low: str) -> Progress | None:
@@ -115,15 +159,14 @@ class Passages:
     """Texts that are asked."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self.texts = tuple(texts)
-        self.passages: list[Passage] = list(self._cut())
+        self.passages: list[Passage] = list(self._cut(texts))
         self._index: dict[str, list[int]] = {}
         for number, passage in enumerate(self.passages):
             for word in passage.words:
                 self._index.setdefault(word, []).append(number)
 
-    def _cut(self) -> Iterator[Passage]:
-        for text in self.texts:
+    def _cut(self, texts: Iterable[str]) -> Iterator[Passage]:
+        for text in texts:
             heading: Progress | None = None
             for line in text.split("\n"):
                 if not line.strip():
@@ -131,8 +174,7 @@ class Passages:
                 title = _HEADING.match(line)
                 if title is not None:
                     heading = _status_in_words((title["marked"] or title["bold"] or title["plain"]).lower())
-                boxed = _BOX.match(line) is not None
-                own = status_of(line) if boxed else None
+                own = status_of(line) if _BOX.match(line) is not None else None
                 for sentence in _SENTENCE.split(line):
                     words = content_words(sentence)
                     if words and len(words) <= LONGEST:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import deque
 from math import isfinite
 
-from ctxctl.budgets.forecast import PlanForecast as PlanForecast
-from ctxctl.budgets.forecast import burn_rate_of, plan_forecast, turns_remaining_of
+from ctxctl.budgets.forecast import PlanForecast, burn_rate_of, plan_forecast, turns_remaining_of
 
 
 class Outlasting:
@@ -54,7 +53,8 @@ class Outlasting:
         """The forecast with so many tokens in the window; None without a plan."""
         if self._steps is None:
             return None
-        measured = (self._calls - self._since[1]) / self._done if self._done else 1.0
-        pace = self._per_step if self._per_step is not None else max(measured, 0.0)
+        spent = self._calls - self._since[1]
+        measured = spent / self._done if self._done and spent else 1.0
+        pace = self._per_step if self._per_step is not None else measured
         left = turns_remaining_of(self._size, self._reserve, used, burn_rate_of(self._added))
         return plan_forecast(self._steps, pace, left, done=self._done)

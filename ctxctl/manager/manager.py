@@ -11,7 +11,7 @@ from math import floor
 from typing import TYPE_CHECKING
 
 from ctxctl.budgets.components import RESERVE, limits_of
-from ctxctl.budgets.forecast import FORECAST
+from ctxctl.budgets.forecast import FORECAST, PlanForecast
 from ctxctl.budgets.options import BudgetOptions
 from ctxctl.eviction.base import Policy, Setting, roughly
 from ctxctl.eviction.hybrid import Hybrid
@@ -19,7 +19,7 @@ from ctxctl.eviction.options import EvictionOptions
 from ctxctl.eviction.specs import Spec, policy_of
 from ctxctl.manager.arguments import counted, share, string, whole
 from ctxctl.manager.evictor import Evictor
-from ctxctl.manager.forecasting import Outlasting, PlanForecast
+from ctxctl.manager.forecasting import Outlasting
 from ctxctl.manager.ledger import Ledger
 from ctxctl.manager.options import ManagerOptions
 from ctxctl.model.block import KINDS

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+
+from ctxctl.health.difference import difference
+from ctxctl.health.fidelity import judge
 
 SECRET = "ghp_" + "a1B2c3D4e5F6a7B8c9D0e1F2a3B4c5D6e7F8"
 
@@ -132,3 +136,33 @@ def test_fidelity_is_told_and_min_fidelity_is_a_gate(ctxctl: Callable[..., Any],
     less = ctxctl("diff", "--min-fidelity", "100%", before, after)
     assert less.code == 1 and "failed: fidelity" in less.err and "can't be answered any more" in less.out
     assert ctxctl("diff", "--min-fidelity", "1.5", before, after).code == 2
+
+
+def test_fidelity_that_could_not_be_measured_does_not_pass(ctxctl: Callable[..., Any], tmp_path: Path) -> None:
+    small = chat(tmp_path / "small.jsonl", [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ok"}])
+    done = ctxctl("diff", "--min-fidelity", "10%", "--json", small, small)
+    assert done.code == 1 and "could not be checked" in done.err
+    assert done.result()["fidelity"]["score"] is None and done.result()["gates"][0]["value"] is None
+
+
+def test_a_compaction_keeps_more_answers_than_its_size_in_other_blocks(
+    ctxctl: Callable[..., Any], samples: Path, tmp_path: Path
+) -> None:
+    before, out = samples / "mini-swe-agent.traj.json", tmp_path / "out.traj.json"
+    compact = ("compact", "-s", "conversation", "--to", "25%", "--no-evict", "--no-recall", "--no-audit", "-o", out)
+    assert ctxctl(*compact, "--state-dir", tmp_path, before).code == 0
+    item = difference(str(before), str(out))
+    blocks, sizes, room = item.before.blocks, item.before.sizes, item.after.tokens
+
+    def kept(order: Sequence[int]) -> float:
+        taken, left = set(), room
+        for n in order:
+            if sizes[n] <= left:
+                left -= sizes[n]
+                taken.add(n)
+        return judge(blocks, [blocks[n] for n in sorted(taken)]).score or 0.0
+
+    newest = kept(range(len(blocks))[::-1])
+    others = [kept(Random(seed).sample(range(len(blocks)), len(blocks))) for seed in range(5)]
+    assert item.fidelity.score is not None and item.fidelity.asked >= 6
+    assert item.fidelity.score > newest and item.fidelity.score > sum(others) / len(others) + 0.2

@@ -273,3 +273,16 @@ def test_what_was_typed_meanwhile_is_no_rewind(tmp_path: Path) -> None:
     t = ctxctl.read(path)
     assert texts(t) == ["task", "one", "Also weeks.", "And months.", "two", "next"]
     assert t.branches == () and t.exchanges == 4
+
+
+def test_a_sub_agents_own_file_that_was_rewound(tmp_path: Path) -> None:
+    path = saved(
+        tmp_path,
+        user("u1", None, "look for it", isSidechain=True, agentId="a1"),
+        answer("a1", "u1", "m1", "here", used(10, 1), isSidechain=True, agentId="a1"),
+        user("u2", "a1", "go on", isSidechain=True, agentId="a1"),
+        answer("a2", "u2", "m2", "there", used(20, 1), isSidechain=True, agentId="a1"),
+        user("u3", "a1", "stop", isSidechain=True, agentId="a1"),
+        answer("a3", "u3", "m3", "stopped", used(20, 1), isSidechain=True, agentId="a1"),
+    )
+    assert [b.text for b in ctxctl.read(path).blocks][-1] == "stopped"

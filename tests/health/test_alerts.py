@@ -75,6 +75,8 @@ def test_how_long_it_is_critical() -> None:
     assert high_turns(turns(0.95, 0.5, 0.95), OPTIONS) == 1
     assert high_turns(turns(0.95, 0.90), OPTIONS) == 0
     assert high_turns([], OPTIONS) == 0
+    assert high_turns(turns(0.95, 0.95, 0.95), OPTIONS, 0.91) == 3
+    assert high_turns(turns(0.95, 0.95, 0.95), OPTIONS, 0.2) == 0  # cut down since the last call
     alert = critical(0.95, 0.5, 0.95, 0.95, 0.99)
     assert alert is not None and "for 3 turns in a row (since turn 3), now at 99%" in alert.message
 

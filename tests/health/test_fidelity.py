@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from ctxctl import load_models
-from ctxctl.health.fidelity import fidelity_of, judge
+from ctxctl.health.fidelity import NAMED, fidelity_of, judge
 from ctxctl.health.session import Examining, Session, examine
+from ctxctl.model.block import Block, Source
 
 SAMPLES = Path(__file__).parents[2] / "sample_transcripts"
 
@@ -74,3 +75,25 @@ def test_keeping_the_newest_blocks_alone_answers_less_than_the_summary_of_the_sa
     by_age = judge(old, [blocks[b] for b in newest]).score
     assert by_summary is not None and by_age is not None and by_age < by_summary - 0.3
     assert judge(old, old).score == 1.0
+
+
+def test_the_summary_of_another_session_answers_next_to_nothing() -> None:
+    session = read(SAMPLES / "axios-to-fetch.jsonl")
+    old = [session.trace.blocks[b] for b, stay in enumerate(session.stays) if stay.came < 29 or stay.left == 29]
+    other = (
+        "1. Primary Request and Intent:\n   - Build a map of bird sightings from the observations of the club\n"
+        "2. Decisions:\n   - Decision: tiles from OpenStreetMap instead of an own server, because they are free.\n"
+        "3. Files:\n   - web/map.ts: done. web/tiles.ts: open.\n4. Next Step:\n   Draw the legend of step 2 of 6."
+    )
+    found = judge(old, [Block("0.0", "summary", "user", other, 1, 1, Source(1))])
+    assert found.score is not None and found.score < 0.05 and found.asked >= 20
+
+
+def test_lost_answers_are_bounded_and_say_where_they_stood(tmp_path: Path) -> None:
+    path = damaged(tmp_path, "never touch src/legacy/", "touch src/legacy/").path
+    found = fidelity_of(read(Path(path)))
+    lost = next(one for one in found.lost if one.kind == "constraint")
+    assert lost.line is not None and "src/legacy" in Path(path).read_text(encoding="utf-8").splitlines()[lost.line - 1]
+    session = read(SAMPLES / "axios-to-fetch.jsonl")
+    nothing = judge(session.trace.blocks[:100], [])
+    assert nothing.score == 0.0 and nothing.asked > len(nothing.lost) == NAMED

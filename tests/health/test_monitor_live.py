@@ -235,3 +235,15 @@ def test_compactions_that_a_rewind_left_behind_do_not_count(tmp_path: Path) -> N
     metrics, series = metrics_of(made.examine())
     assert metrics.compaction_frequency == {"full": 0, "micro": 0, "rollback": 25}
     assert metrics.compression_ratio is None and [t.compactions for t in series if t.compactions] == [("rollback",)]
+
+
+def test_a_compaction_after_the_last_call_counts(tmp_path: Path) -> None:
+    made = ClaudeSession(tmp_path)
+    made.user("Rename the cache.")
+    for number in range(4):
+        made.read(f"/work/app/{number}.py", lines_of(100, f"a{number}"))
+    made.compact("Goal: rename the cache.")
+    metrics, series = metrics_of(made.examine())
+    assert len(series) == 4 and metrics.compaction_frequency == {"full": 25, "micro": 0, "rollback": 0}
+    assert metrics.compression_ratio is None
+    assert metrics.why["compression_ratio"] == "no call follows the compaction yet"

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ctxctl.health.answers import Asked, Probe, answered
 from ctxctl.health.fidelity import facts_of, judge
 from ctxctl.health.passages import Passages, content_words, status_of
-from ctxctl.health.probes import Asked, Probe, answered, probes_of
+from ctxctl.health.probes import probes_of
 from ctxctl.model.block import Block, Source
 
 TODOS = (
@@ -160,6 +161,6 @@ def test_any_text_can_be_asked_and_answers_itself(texts: list[str]) -> None:
     window = Asked(blocks, facts_of(blocks))
     probes = probes_of(window)
     assert probes == probes_of(Asked(blocks, facts_of(blocks)))
-    assert all(answered(probe, window) for probe in probes if probe.kind not in ("file", "error", "figure"))
+    assert all(answered(probe, window) for probe in probes if probe.kind not in ("file", "figure"))
     score = judge(blocks, blocks).score
     assert score is None or score == 1.0

@@ -142,3 +142,10 @@ def test_output_of_failures_that_only_grows(tmp_path: Path) -> None:
         session.bash("make all", f"Exit code 2\nError: {number} targets failed\n{lines_of(size, 'frame')}", error=True)
     (finding,) = found(session)
     assert "failed each time and returned ever larger output" in finding.message
+
+
+def test_thinking_in_a_message_of_another_role_is_no_error(tmp_path: Path) -> None:
+    session = thought(started(tmp_path), (10, 20, 40))
+    last = next(line for line in reversed(session.lines) if line["type"] == "assistant")
+    last["type"] = last["message"]["role"] = "user"
+    assert found(session) == []

@@ -72,7 +72,7 @@ def budget(
     subagents: Annotated[
         bool, typer.Option("--subagents/--no-subagents", help="Read the sub-agent files of a session with it.")
     ] = True,
-    output_format: opt.CheckForm = None,
+    output_format: opt.JudgedForm = None,
     as_json: opt.Json = False,
     output: opt.Output = None,
     force: opt.Force = False,

@@ -24,7 +24,7 @@ class ContextBloat(Detector):
 
     code = "context_bloat"
     signal = "above 70 % of the window the user repeated an instruction of at least 10 calls before, or it was broken"
-    fix = "compact earlier and more lightly: lower the watermark (thresholds.orange), and pin instructions that hold on"
+    fix = "compact earlier and more lightly: lower pressure_thresholds.orange, and pin instructions that hold on"
 
     def find(self, session: Session) -> Iterator[Finding]:
         if not session.window:
@@ -63,8 +63,8 @@ class ContextBloat(Detector):
         where = "" if there else ", which a compaction had taken out of the window"
         message = f"with the window {level.utilization:.0%} full {said.format(early=f'{first:,}')}{where}"
         hint = (
-            f"pin `{shortened(early[2], 80)}` (`ctxctl compact --pin`), lower thresholds.orange so that compaction "
-            f"starts before {FULL:.0%}, and compact less at a time late in the session"
+            f"pin `{shortened(early[2], 80)}` (`ctxctl compact --pin`), lower pressure_thresholds.orange so that "
+            f"compaction starts before {FULL:.0%}, and compact less at a time late in the session"
         )
         quotes = [quote(blocks[early[0]], first, early[2]), quote(blocks[late[0]], number, late[2])]
         counts = {"utilization": level.utilization, "calls_apart": late[1] - early[1]}

@@ -115,7 +115,7 @@ def _thought(session: Session) -> tuple[dict[int, int], dict[int, Block], dict[i
         if block.kind == "thinking":
             thought[block.turn] = thought.get(block.turn, 0) + tokens
             told[block.turn] = block
-        if block.role == "assistant":
+        if block.kind == "thinking" or block.role == "assistant":  # thinking may stand in a message of another role
             exchange[block.turn] = block.exchange
     for turn in session.trace.turns:
         if turn.usage is not None and turn.usage.reasoning and turn.index in exchange:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from ctxctl.health.options import AlertOptions
@@ -228,7 +229,7 @@ def _observations(health: Health) -> Iterator[Table]:
 
 
 def _next_steps(health: Health) -> Iterator[str]:
-    path = health.path if health.path != "-" else "SESSION"
+    path = shlex.quote(health.path) if health.path != "-" else "SESSION"
     codes = {item.code for item in (*health.alerts, *health.findings) if item.level != "info"}
     if health.tokens is not None and health.window and health.tokens / health.window >= 0.75:
         yield f"ctxctl compact --to 50% --dry-run {path}"
@@ -282,7 +283,7 @@ def overview_report(healths: Sequence[Health], failed: int, trend: Trend | None 
         facts=tuple(facts),
         tables=tables,
         findings=tuple(_worst(ordered, prefix)),
-        next_steps=(f"ctxctl health {ordered[0].path}  (one session in full)",) if ordered else (),
+        next_steps=(f"ctxctl health {shlex.quote(ordered[0].path)}  (one session in full)",) if ordered else (),
     )
 
 
