@@ -20,6 +20,11 @@ class ExitCode(IntEnum):
     PIPE = 141
 
 
+def shown_path(path: str) -> str:
+    """A path on one line: CI systems take a line that begins with `::` for a command, and names may hold one."""
+    return "".join("\ufffd" if c in "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029" else c for c in path)
+
+
 class CtxctlError(Exception):
     """Base of all errors that a user can act on.
 
@@ -42,7 +47,8 @@ class CtxctlError(Exception):
         """`path:line: ` as far as known, else an empty string."""
         if self.path is None:
             return ""
-        return f"{self.path}:{self.line}: " if self.line is not None else f"{self.path}: "
+        path = shown_path(self.path)
+        return f"{path}:{self.line}: " if self.line is not None else f"{path}: "
 
     def __str__(self) -> str:
         return f"{self.where()}{self.message}"

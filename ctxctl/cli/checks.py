@@ -41,7 +41,7 @@ def rendered_checks(
     if file := environment.get("GITHUB_STEP_SUMMARY"):
         try:
             _add(Path(file), checked, total, reports, command, root)
-        except CtxctlError as error:
+        except (CtxctlError, OSError) as error:  # the latter for a file that has no end, such as one of /proc
             say(f"note: the job summary was not written: {error}")
     return github.render(checked, total, root=root).encode()
 

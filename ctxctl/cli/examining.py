@@ -13,7 +13,7 @@ from ctxctl.cli.batch import Done, Skipped, deliver, each, failed_status, tell_s
 from ctxctl.cli.examined import Examined, rendered
 from ctxctl.cli.inputs import Inputs
 from ctxctl.cli.io import Progress, Streams, say
-from ctxctl.errors import ExitCode, UsageError
+from ctxctl.errors import ExitCode, UsageError, shown_path
 
 if TYPE_CHECKING:
     from ctxctl.health.compare import Comparison
@@ -117,6 +117,10 @@ class Run:
                 "--fail-on regression: there is nothing to compare with",
                 hint="add --compare-to BRANCH with --history FILE, or --compare-to REPORT.json",
             )
+        if asked.otlp is not None:
+            from ctxctl.reports.otel import check
+
+            check(asked.otlp)
         self.base = self._base()
 
     def go(self) -> int:
@@ -199,7 +203,12 @@ class Run:
         export(families(healths, failed=failed, series=self.asked.series), self.asked.otlp)
 
     def _status(self, done: list[Done[Health]], healths: Sequence[Health], total: Sequence[Any]) -> int:
-        failed = [(f"{h.path}: " if not self.inputs.single else "", g) for h in healths for g in h.gates if not g.ok]
+        failed = [
+            (f"{shown_path(h.path)}: " if not self.inputs.single else "", g)
+            for h in healths
+            for g in h.gates
+            if not g.ok
+        ]
         failed += [("", g) for g in total if not g.ok]
         for where, gate in failed:
             say(f"failed: {where}{gate.text}")

@@ -47,13 +47,15 @@ class Watched:
     """The sessions of a command line, measured again when they changed.
 
     Sums never fall while this lives: sessions that were deleted stay in them, and one that was cut back adds nothing
-    until it is beyond what was counted. Prometheus would take a fall for a restart and count everything twice.
+    until it is beyond what was counted. Prometheus would take a fall for a restart and count everything twice. Nor are
+    there sums before each file was looked at once: it would take what is found later for what was spent just now.
     """
 
     def __init__(self, paths: Sequence[str], measuring: Measuring, series: int) -> None:
         self._paths, self._measuring, self._series = list(paths), measuring, series
         self._known: dict[str, Known] = {}
         self._counted: dict[tuple[str, str | None], dict[Any, float]] = {}
+        self._complete = False
         self._lock = threading.Lock()
         self._running: threading.Thread | None = None
 
@@ -79,6 +81,7 @@ class Watched:
             if known is None or known.state != state:
                 self._keep(item.path, self._measured(item, state), there)
         with self._lock:
+            self._complete = True
             for path in [path for path in self._known if path not in there]:
                 del self._known[path]
 
@@ -134,7 +137,8 @@ class Watched:
         with self._lock:
             healths = [known.health for known in self._known.values() if known.health is not None]
             failed = sum(1 for known in self._known.values() if known.error is not None)
-            counts: list[Mapping[Any, float]] = [dict(counted) for counted in self._counted.values()]
+            counted = self._counted.values() if self._complete else ()
+            counts: list[Mapping[Any, float]] = [dict(one) for one in counted]
         return families(healths, failed=failed, series=self._series, counts=counts)
 
 
@@ -180,8 +184,12 @@ def listen(address: str, paths: list[str] | None, asked: Asked, streams: Streams
         server, thread = client.start_http_server(port, addr=host, registry=registry)
     except (OSError, UnicodeError) as error:  # the latter for a name that is none
         told = getattr(error, "strerror", None) or error
-        port_taken = getattr(error, "errno", None) in (errno.EADDRINUSE, errno.EACCES)
-        hint = "take another port, such as --listen :9465" if port_taken else "give an address of this machine, or none"
+        at_port = getattr(error, "errno", None) in (errno.EADDRINUSE, errno.EACCES)
+        hint = (
+            "take another port, such as --listen :9465"
+            if at_port
+            else "name this machine, or give a port alone (:9464)"
+        )
         raise UsageError(f"--listen {address}: {told}", hint=hint) from None
     stopped = threading.Event()
     before = signal.signal(signal.SIGTERM, lambda *_: stopped.set())

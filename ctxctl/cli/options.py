@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -104,8 +105,9 @@ Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No notes and no prog
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Also show what is only informative.")]
 
 
-def form_of(form: OutputFormat | None, as_json: bool, output: Path | None) -> OutputFormat:
-    """The form that was asked for: the option, then --json, then the suffix of the output file, then text."""
+def form_of(form: OutputFormat | None, as_json: bool, output: Path | None, more: Iterable[str] = ()) -> OutputFormat:
+    """The form that was asked for: the option, then --json, then the suffix of the output file, then text. more:
+    suffixes that the command takes besides."""
     if as_json and form not in (None, OutputFormat.json, OutputFormat.jsonl):
         raise UsageError(f"--json and --output-format {form.value if form else ''} exclude each other")
     if form is not None:
@@ -117,7 +119,7 @@ def form_of(form: OutputFormat | None, as_json: bool, output: Path | None) -> Ou
         if found is None:
             raise UsageError(
                 f"the suffix of {str(output)!r} tells no form",
-                hint=f"add --output-format, or use one of {', '.join(SUFFIXES)}",
+                hint=f"add --output-format, or use one of {', '.join((*SUFFIXES, *more))}",
             )
         return found
     return OutputFormat.text
@@ -132,7 +134,7 @@ def check_form_of(form: CheckFormat | None, as_json: bool, output: Path | None) 
         if as_json:
             raise UsageError(f"--json and --output-format {form.value} exclude each other")
         return form
-    return CheckFormat(form_of(plain, as_json, output).value)
+    return CheckFormat(form_of(plain, as_json, output, CHECK_SUFFIXES).value)
 
 
 def words_option(texts: list[str] | None, option: str, known: tuple[str, ...]) -> set[str]:

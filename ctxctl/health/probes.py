@@ -83,7 +83,7 @@ def _probes(window: Asked) -> Iterator[Probe]:
 
 def _wanted(window: Asked) -> Iterator[Probe]:
     goal = _goal(window)
-    if goal:
+    if len(content_words("\n".join(goal))) > 1:  # `hi` is no task
         yield Probe("goal", "What is the task?", "\n".join(map(_beginning, goal)), total=len(goal) if goal[1:] else 0)
     asked = [t for t in window.facts.requests if [t] != goal and len(content_words(t)) >= SHORTEST]
     for text in asked[-MOST["request"] :]:

@@ -7,6 +7,7 @@ environment variables of its specification (`OTEL_EXPORTER_OTLP_HEADERS` and oth
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -31,16 +32,13 @@ def export(families: Sequence[Family], endpoint: str, *, timeout: float = TIMEOU
     endpoint: URL; without a path, OTLP's own is added (`http://localhost:4318` -> `http://localhost:4318/v1/metrics`).
     timeout: seconds in all, with repetitions after failures that may pass.
 
-    Raises UsageError for what is no URL, and where the SDK is missing; InputError when the collector did not take them.
+    Raises UsageError as `check` does, and InputError when the collector did not take them.
     """
+    check(endpoint)
+    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+    from opentelemetry.sdk.metrics.export import MetricExportResult
+
     url = url_of(endpoint)
-    try:
-        from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
-        from opentelemetry.sdk.metrics.export import MetricExportResult
-    except ImportError:
-        raise UsageError(
-            "--otlp needs the OpenTelemetry SDK, which is not installed", hint="pip install 'ctxctl[otel]'"
-        ) from None
     data = data_of(families, time.time_ns())
     with _Heard() as heard:
         exporter = OTLPMetricExporter(endpoint=url, timeout=timeout)
@@ -50,9 +48,21 @@ def export(families: Sequence[Family], endpoint: str, *, timeout: float = TIMEOU
             exporter.shutdown()
     if result is not MetricExportResult.SUCCESS:
         raise InputError(
-            f"the collector at {url} did not take the metrics{heard.reason()}",
+            f"the collector at {shown(url)} did not take the metrics{heard.reason()}",
             hint="check that it listens for OTLP over HTTP at that URL (port 4318 by default)",
         )
+
+
+def check(endpoint: str) -> None:
+    """Raises UsageError for what is no URL, and where the SDK is missing: what is known before anything is measured."""
+    url_of(endpoint)
+    try:
+        import opentelemetry.exporter.otlp.proto.http.metric_exporter
+        import opentelemetry.sdk.metrics.export  # noqa: F401
+    except ImportError:
+        raise UsageError(
+            "--otlp needs the OpenTelemetry SDK, which is not installed", hint="pip install 'ctxctl[otel]'"
+        ) from None
 
 
 def url_of(endpoint: str) -> str:
@@ -63,8 +73,13 @@ def url_of(endpoint: str) -> str:
     except ValueError:  # half an IPv6 address, a port beyond 65535
         known = False
     if not known:
-        raise UsageError(f"--otlp {endpoint!r} is no URL", hint="give one such as http://localhost:4318")
+        raise UsageError(f"--otlp {shown(endpoint)!r} is no URL", hint="give one such as http://localhost:4318")
     return urlunsplit(parts._replace(path=PATH)) if parts.path in ("", "/") else endpoint
+
+
+def shown(url: str) -> str:
+    """A URL without the user and the password in it, for what people read and CI keeps."""
+    return re.sub(r"(?<=//)[^/?#]*@", "", url)
 
 
 def data_of(families: Sequence[Family], now: int) -> MetricsData:
@@ -117,5 +132,8 @@ class _Heard(logging.Handler):
         self._messages.append(record.getMessage())
 
     def reason(self) -> str:
-        """The last message, in brackets."""
-        return f" ({self._messages[-1].strip()})" if self._messages else ""
+        """What was met first, in brackets: later messages say only that it was tried again, and given up."""
+        if not self._messages:
+            return ""
+        met = re.sub(r"^Transient error (.+) encountered while .*$", r"\1", self._messages[0].strip(), flags=re.DOTALL)
+        return f" ({met})"

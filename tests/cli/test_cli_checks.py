@@ -44,3 +44,42 @@ def test_a_history_and_what_got_worse_since(ctxctl: Run, samples: Path, tmp_path
     worse = ctxctl(*arguments, "--compare-to", "main", "--fail-on", "regression")
     assert worse.code == 1 and "cost" in worse.result()["comparison"]["worse"]
     assert "failed: fail-on regression" in worse.err and worse.result()["gates"][-1]["ok"] is False
+
+
+def test_a_summary_that_can_not_be_written_is_told(ctxctl: Run, samples: Path, tmp_path: Path) -> None:
+    arguments = ("health", "--output-format", "github", samples / "codex-rollout.jsonl")
+    files = [tmp_path, "/dev/null", *(["/proc/version"] if Path("/proc/version").is_file() else [])]
+    for file in files:
+        done = ctxctl(*arguments, GITHUB_STEP_SUMMARY=str(file))
+        assert done.code == 0 and done.out.startswith("::")
+        assert done.err.startswith("note: the job summary was not written")
+
+
+def test_a_file_name_starts_no_command_of_the_runner(ctxctl: Run, samples: Path, tmp_path: Path) -> None:
+    """GitHub's runner reads commands from stderr too."""
+    session = tmp_path / "a\n::add-mask::e.jsonl"
+    session.write_bytes((samples / "codex-rollout.jsonl").read_bytes())
+    broken = tmp_path / "b\r::stop-commands::x\n::error::y.jsonl.gz"
+    broken.write_bytes(b"\x1f\x8b\x08\x00no gzip")
+    done = ctxctl("health", "--output-format", "github", "--fail-on", "info", tmp_path)
+    assert done.code == 3 and "failed: " in done.err and "error: " in done.err
+    assert not [line for line in done.err.splitlines() if line.lstrip().startswith("::")]
+    assert all(line.startswith(("::error ", "::warning ", "::notice ")) for line in done.out.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--max-cost", "-1"), "--max-cost"),
+        (("--max-total-cost", "nan"), "--max-total-cost: NaN is no limit"),
+        (("--max-compactions", "-1"), "--max-compactions"),
+        (("-o", "report.yaml"), ".prom, .sarif, .xml"),
+        (("--listen", ":0", "--fail-on", "critical"), "leave out --fail-on"),
+        (("--otlp", "ftp://host"), "is no URL"),
+        (("--listen", ":0", "--max-cost", "5"), "leave out --fail-on"),
+    ],
+)
+def test_what_makes_no_sense_is_said(ctxctl: Run, samples: Path, arguments: tuple[str, ...], said: str) -> None:
+    done = ctxctl("health", *arguments, samples)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 import shutil
@@ -12,13 +13,15 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from ctxctl.cli.listening import address_of, state_of
+from ctxctl.cli.examining import Asked, Measuring
+from ctxctl.cli.listening import Watched, address_of, state_of
 from ctxctl.errors import UsageError
 
 ENVIRONMENT = {k: v for k, v in os.environ.items() if k in ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "TMPDIR")}
@@ -138,6 +141,53 @@ def test_files_come_grow_break_and_go(serve: Callable[..., Server], runs: Path) 
     assert "packed.jsonl.gz" in err and "Traceback" not in err
 
 
+def test_a_file_that_moves_is_not_counted_twice(serve: Callable[..., Server], runs: Path) -> None:
+    server = serve("--listen", ":0", runs)
+    before = server.scrape()
+    with gzip.open(runs / "old.jsonl.gz", "wb") as packed:
+        packed.write((runs / "one.jsonl").read_bytes())
+    (runs / "one.jsonl").unlink()
+    after = server.scrape()
+    assert total(after, "ctxctl_sessions") == 1
+    for name in ("ctxctl_turns_total", "ctxctl_cost_usd_total"):
+        assert total(after, name) == total(before, name)
+    # a copy beside it is another one
+    shutil.copy(runs / "old.jsonl.gz", runs / "copy.jsonl.gz")
+    assert total(server.scrape(), "ctxctl_turns_total") == 2 * (total(before, "ctxctl_turns_total") or 0)
+
+
+def test_no_sums_before_all_files_were_looked_at(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scrape that can't wait gets what is known; half a sum would grow as if it were spent now."""
+    for number in range(12):
+        shutil.copy(SAMPLES / "codex-rollout.jsonl", runs / f"{number}.jsonl")
+    given = {field.name: None for field in fields(Asked)}
+    asked = Asked(**{**given, "fail_on": (), "limits": {}, "ignore": (), "subagents": True, "series": 50})  # type: ignore[arg-type]
+    watched = Watched([str(runs)], Measuring(asked), asked.series)
+    monkeypatch.setattr("ctxctl.cli.listening.PATIENCE", 0.001)
+    seen, sums = [], set()
+    while not seen or seen[-1] < 13:
+        found = {family.name: [value for _, value in family.samples] for family in watched.families()}
+        seen += found["ctxctl_sessions"]
+        sums.update(found["ctxctl_turns_total"])
+    watched.begin().join()
+    found = {family.name: [value for _, value in family.samples] for family in watched.families()}
+    assert min(seen) < 13 and {*sums, *found["ctxctl_turns_total"]} == {45 + 12 * 16}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_a_signal_that_reaches_another_thread_ends_it(
+    serve: Callable[..., Server], runs: Path, number: int, status: int
+) -> None:
+    """The kernel gives a signal to any thread of a process."""
+    threads = Path(f"/proc/{(server := serve('--listen', ':0', runs)).process.pid}/task")
+    if not threads.is_dir():
+        pytest.skip("no /proc")
+    others = {int(thread.name) for thread in threads.iterdir()} - {server.process.pid}
+    os.kill(max(others), number)
+    assert server.process.wait(timeout=30) == status
+
+
 @pytest.mark.slow
 def test_prometheus_gets_what_it_asks_for(serve: Callable[..., Server], runs: Path) -> None:
     server = serve("--listen", "localhost:0", runs / "one.jsonl")
@@ -180,6 +230,13 @@ def test_a_port_in_use(runs: Path, ctxctl: Callable[..., Any]) -> None:
         done = ctxctl("health", "--listen", f":{taken.getsockname()[1]}", runs)
     assert (done.code, done.out) == (2, "")
     assert "in use" in done.err and "hint: take another port" in done.err
+
+
+@pytest.mark.parametrize("host", ["ü..", "a" * 300, "192.0.2.1"])
+def test_a_host_that_is_not_this_machine(runs: Path, ctxctl: Callable[..., Any], host: str) -> None:
+    done = ctxctl("health", "--listen", f"{host}:0", runs)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("error: --listen") and "hint: name this machine" in done.err
 
 
 @pytest.mark.parametrize(

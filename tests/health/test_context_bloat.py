@@ -8,6 +8,7 @@ import pytest
 from sessions import ClaudeSession, lines_of
 
 from ctxctl.health.detectors.context_bloat import ContextBloat
+from ctxctl.health.signals.repeated import _said
 from ctxctl.model.finding import Finding
 
 EARLY = "Port the scheduler. Never change the public signatures in the api folder, other teams import them."
@@ -96,3 +97,10 @@ def test_what_a_compaction_took_away_is_said(tmp_path: Path) -> None:
     session.answer("I see.", prompt=150_000)
     (finding,) = found(session)
     assert "a compaction had taken out" in finding.message
+
+
+def test_sentences_are_compared_in_the_order_of_the_text(tmp_path: Path) -> None:
+    rules = [f"Never change the file {name} in the folder {name}." for name in ("api", "core", "jobs", "web", "docs")]
+    session = filled(tmp_path, early=" ".join(rules)).examine()
+    early = next(b for b in session.trace.blocks if b.kind == "user_message")
+    assert [said for _, said, _, directive in _said(0, early) if directive] == rules

@@ -70,6 +70,9 @@ def test_an_unknown_command_in_between_is_a_reason_to_look_again(tmp_path: Path)
     ("tool", "given"),
     [
         ("Bash", {"command": "sleep 30; cat build.log"}),
+        ("Bash", {"command": "kubectl get pods -n shop"}),
+        ("Bash", {"command": "gh run view 1234"}),
+        ("Bash", {"command": "curl -sf localhost:8000/healthz"}),
         ("BashOutput", {"bash_id": "b1"}),
         ("mcp__ci__get_build_status", {"id": 7}),
         ("mcp__browser__snapshot", {}),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
-from sessions import ClaudeSession, lines_of
+from sessions import ClaudeSession, examined, lines_of
 
 from ctxctl.health.detectors.repeated_calls import RepeatedCalls
 from ctxctl.health.detectors.runaway_loop import RunawayLoop
@@ -144,8 +145,25 @@ def test_output_of_failures_that_only_grows(tmp_path: Path) -> None:
     assert "failed each time and returned ever larger output" in finding.message
 
 
+def test_a_failure_without_words(tmp_path: Path) -> None:
+    session = started(tmp_path)
+    for _ in range(3):
+        session.bash("./run.sh", "Exit code 7", error=True)
+    (finding,) = found(session)
+    assert finding.message.endswith(" tokens")
+
+
 def test_thinking_in_a_message_of_another_role_is_no_error(tmp_path: Path) -> None:
-    session = thought(started(tmp_path), (10, 20, 40))
-    last = next(line for line in reversed(session.lines) if line["type"] == "assistant")
-    last["type"] = last["message"]["role"] = "user"
-    assert found(session) == []
+    def message(role: str, *content: dict[str, str]) -> dict[str, object]:
+        return {"role": role, "content": list(content)}
+
+    said, thinking = {"type": "text", "text": "Go on."}, {"type": "thinking", "thinking": "So far.", "signature": "s"}
+    messages = [
+        message("user", said),
+        message("assistant", thinking, said),
+        message("user", said),
+        message("user", thinking),
+    ]
+    path = tmp_path / "request.json"
+    path.write_text(json.dumps({"model": "claude-opus-4-5", "max_tokens": 100, "messages": messages}))
+    assert list(RunawayLoop().find(examined(path))) == []

@@ -185,11 +185,26 @@ def test_a_decision_that_was_taken_back_and_followed_again_is_told(tmp_path: Pat
         {"command": "pnpm install left-pad"},
         {"command": "npm uninstall left-pad"},
         {"later": "For this one package npm is fine."},
+        {"said": "Don't use npm install, use npm ci.", "command": "npm ci"},
+        {"said": "Do not run npm before the checks pass."},
     ],
-    ids=["nothing said", "followed", "taken out", "allowed again"],
+    ids=["nothing said", "followed", "taken out", "allowed again", "one subcommand", "on a condition"],
 )
 def test_a_decision_that_holds_or_is_followed_is_none(tmp_path: Path, change: dict[str, str]) -> None:
     assert found(relapse(tmp_path, **{"said": SAID, **change})) == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Don't use npm.",
+        "never use `npm` again",
+        "Stop using npm, it breaks the lock.",
+        "use pnpm, don't use npm - it is slow",
+    ],
+)
+def test_ways_to_take_a_decision_back(tmp_path: Path, said: str) -> None:
+    assert len(found(relapse(tmp_path, said=said))) == 1
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -64,6 +64,15 @@ def test_every_query_names_metrics_that_are_exported() -> None:
         assert found and found <= set(NAMES), (title, found - set(NAMES))
 
 
+def test_alerts_and_findings_of_one_code_are_both_counted() -> None:
+    """`or` leaves out what has the same labels on its left, and `token_drift` is an alert and a detector."""
+    both = [e for _, e in expressions() if {"ctxctl_alerts", "ctxctl_findings"} <= names_in(e)]
+    assert len(both) == 2
+    for expression in both:
+        assert re.search(r'label_replace\(ctxctl_alerts\b[^(]*"of", "alert"', expression)
+        assert re.search(r'label_replace\(ctxctl_findings\b[^(]*"of", "finding"', expression)
+
+
 def test_every_metric_is_shown_or_left_out_on_purpose() -> None:
     shown = set().union(*(names_in(e) for _, e in expressions() if not e.startswith("label_values(")))
     assert set(NAMES) - shown == UNUSED

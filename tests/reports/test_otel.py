@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,7 +16,7 @@ from ctxctl import __version__
 from ctxctl.errors import InputError, UsageError
 from ctxctl.health.result import Health
 from ctxctl.reports.build.families import families
-from ctxctl.reports.otel import export, url_of
+from ctxctl.reports.otel import _Heard, export, url_of
 
 
 class CollectorServer(ThreadingHTTPServer):
@@ -99,8 +100,9 @@ def test_a_collector_that_refuses_is_an_error(
 def test_nobody_there_is_an_error(health: Callable[..., Health], capfd: pytest.CaptureFixture[str]) -> None:
     with CollectorServer() as server:
         url = server.url
-    with pytest.raises(InputError, match="did not take the metrics"):
-        export(families([health()]), url, timeout=0.5)
+    with pytest.raises(InputError, match="did not take the metrics") as caught:
+        export(families([health()]), url.replace("://", "://user:secret@"), timeout=0.5)
+    assert "secret" not in str(caught.value) and url in str(caught.value)
     assert capfd.readouterr() == ("", "")
 
 
@@ -120,3 +122,19 @@ def test_urls(given: str, url: str) -> None:
 def test_what_is_no_url(text: str) -> None:
     with pytest.raises(UsageError, match="no URL"):
         url_of(text)
+
+
+def test_what_is_no_url_is_told_without_its_password() -> None:
+    with pytest.raises(UsageError) as caught:
+        url_of("http://user:secret@[1/path")
+    assert "http://[1/path" in str(caught.value) and "secret" not in str(caught.value)
+
+
+def test_the_reason_is_what_was_met_first() -> None:
+    with _Heard() as heard:
+        log = logging.getLogger("opentelemetry.exporter")
+        log.warning(
+            "Transient error %s encountered while exporting metrics batch, retrying in 1s.", "Service Unavailable"
+        )
+        log.error("Failed to export metrics batch due to timeout, max retries or shutdown.")
+    assert heard.reason() == " (Service Unavailable)"

@@ -27,9 +27,11 @@ def health(
             show_default=False,
         ),
     ] = None,
-    max_cost: Annotated[float | None, typer.Option(metavar="USD", help="Exit 1 when a session cost more.")] = None,
+    max_cost: Annotated[
+        float | None, typer.Option(metavar="USD", min=0, help="Exit 1 when a session cost more.")
+    ] = None,
     max_total_cost: Annotated[
-        float | None, typer.Option(metavar="USD", help="Exit 1 when all sessions together cost more.")
+        float | None, typer.Option(metavar="USD", min=0, help="Exit 1 when all sessions together cost more.")
     ] = None,
     max_peak: Annotated[
         str | None, typer.Option(metavar="TOKENS", help="Exit 1 when the fullest turn held more (150k).")
@@ -38,10 +40,10 @@ def health(
         str | None, typer.Option(metavar="SHARE", help="Exit 1 when the window was fuller at any turn (0.8, 80%).")
     ] = None,
     max_compactions: Annotated[
-        int | None, typer.Option(metavar="N", help="Exit 1 when a session was compacted more often.")
+        int | None, typer.Option(metavar="N", min=0, help="Exit 1 when a session was compacted more often.")
     ] = None,
     max_overflow_turns: Annotated[
-        int | None, typer.Option(metavar="N", help="Exit 1 when more requests were refused as too long.")
+        int | None, typer.Option(metavar="N", min=0, help="Exit 1 when more requests were refused as too long.")
     ] = None,
     min_hit_rate: Annotated[
         str | None, typer.Option(metavar="SHARE", help="Exit 1 when the cache served less of the prompts.")
@@ -126,13 +128,19 @@ def health(
         "min_fidelity": opt.share_option(min_fidelity, "--min-fidelity"),
         "max_drift": opt.share_option(max_drift, "--max-drift"),
     }
+    limits = {name: value for name, value in given.items() if value is not None}
+    for name, value in limits.items():
+        if value != value:
+            raise UsageError(f"--{name.replace('_', '-')}: NaN is no limit")
+    if listen is not None and (limits or fail_on or turns):
+        raise UsageError("--listen fails no job and has no JSON", hint="leave out --fail-on, the limits and --turns")
     if listen is not None and (output is not None or form is not opt.CheckFormat.text or compare_to or history or otlp):
         raise UsageError("--listen serves metrics and writes nothing else", hint="leave out -o, --json and the like")
     asked = Asked(
         from_=from_,
         window=opt.tokens_option(window, "--window"),
         fail_on=tuple(fail_on or ()),
-        limits={name: value for name, value in given.items() if value is not None},
+        limits=limits,
         ignore=tuple(ignore or ()),
         history=history,
         ref=ref,

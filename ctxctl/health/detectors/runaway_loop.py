@@ -49,7 +49,7 @@ class RunawayLoop(Detector):
             what = f"`{first.shown}`" if same else f"{first.name} on {', '.join(first.changes)}"
             message = (
                 f"{what} failed {len(calls):,} times with the same error and nothing changed in between "
-                f"({listed(turns)}), {tokens:,} tokens: {loop.error}"
+                f"({listed(turns)}), {tokens:,} tokens{f': {loop.error}' if loop.error else ''}"
             )
         elif loop.kind == "growing":
             sizes = " → ".join(f"{call.tokens:,}" for call in calls[-4:])

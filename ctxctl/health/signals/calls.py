@@ -24,6 +24,8 @@ _LOOKS = re.compile(r"^(?:get|list|search|find|fetch|query|lookup|describe|show|
 _WAITS = re.compile(
     r"\b(?:sleep|wait|watch|poll|tail\s+-[fF])\b|--watch\b|^(?:bash_output|task_output|agent_output|kill_shell|write_stdin)"
     r"|^\w*(?:wait|poll|status|progress|snapshot|screenshot)"
+    r"|\bkubectl\s+(?:get|describe|logs)\b|\bgh\s+(?:run|pr)\s+(?:view|checks|list)\b|\bdocker\s+(?:ps|logs)\b"
+    r"|\bcurl\b[^|;&\n]*\b(?:health\w*|ready|readyz|status|ping)\b"
 )
 """Calls that are made again since time passes: their result may differ at any time."""
 _SEARCHES = frozenset(

@@ -7,8 +7,10 @@ take something out, to look for it or to talk about it is no use of it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from ctxctl.facts import tools
 from ctxctl.facts.tools import arguments
@@ -31,10 +33,19 @@ _SAYS = tuple(
         rf"不要(?:再)?(?:使用|用|调用)\s*{_NAME}",
     )
 )
+_WHOLE = re.compile(
+    r"\s*(?:$|[^\w\s-]|-\s"
+    r"|(?:any ?more|again|here|please|at all|ever|anywhere|now|because|since|as|or|and|but|so|use|it)\b"
+    r"|(?:in|for|on) (?:this|the|our|any) (?:project|repo|repository|codebase|code|session|task)\b)|\s*\n",
+    re.IGNORECASE,
+)
+"""What may follow the name. With anything else one way of its use is meant: `git push`, `make without -j`, `npm
+before the tests pass`."""
 _NEW = ("new_string", "new_str", "newText", "new_text", "content", "file_text", "newString")
 _OLD = ("old_string", "old_str", "oldText", "old_text", "oldString")
 _TAKES_OUT = re.compile(r"\b(?:uninstall|remove|rm|purge|stop|kill|grep|rg|which|type|--version|-v)\b")
 _WORDS = frozenset(("the", "that", "this", "it", "any", "a", "an", "my", "our", "your", "those", "these", "them"))
+_MEMO = "health.overruled"
 FEWEST = 3
 """Calls between the correction and the use: what was under way when it came is no relapse."""
 
@@ -61,43 +72,76 @@ def banned(text: str) -> Iterator[tuple[str, str]]:
     for pattern in _SAYS:
         for match in pattern.finditer(text):
             name = match[1].strip(".-")
-            if len(name) > 1 and name.lower() not in _WORDS:
+            whole = match[1] != name or not match[0].isascii() or _WHOLE.match(text, match.end()) is not None
+            if whole and len(name) > 1 and name.lower() not in _WORDS:
                 start = max(text.rfind(mark, 0, match.start()) for mark in (". ", "\n", "! ", "? ")) + 1
                 end = re.compile(r"[.!?](?=\s|$)|\n").search(text, match.end())
                 yield name, " ".join(text[start : end.end() if end is not None else len(text)].split())
 
 
-def overruled(session: Session) -> Iterator[Overruled]:
-    """Every such relapse, the first of each ban."""
+def overruled(session: Session) -> list[Overruled]:
+    """Every such relapse, the first of each ban. Worked out once per session."""
+    memo = session.trace.memo
+    if _MEMO not in memo:
+        memo[_MEMO] = list(_overruled(session))
+    found: list[Overruled] = memo[_MEMO]
+    return found
+
+
+def _overruled(session: Session) -> Iterator[Overruled]:
+    stays = session.stays
+    prompts = [(n, b) for n, b in enumerate(session.trace.blocks) if b.kind == "user_message"]
+    known: dict[str, _Named] = {}
+    for number, block in prompts:
+        for name, sentence in banned(block.text):
+            if name not in known:
+                known[name] = _named(session, name, prompts)
+            of, came = known[name], stays[number].came
+            later = bisect_right(of.prompts, number)
+            allowed = of.allowed[later] if later < len(of.prompts) else len(session.trace.turns) + 1
+            at = bisect_left(of.worked, came + FEWEST, key=_turn)
+            if at == len(of.worked) or of.worked[at][0].turn >= allowed:
+                continue
+            call, text = of.worked[at]
+            before = bisect_left(of.there, came, key=_turn)
+            first, earlier = of.there[before - 1] if before else (None, "")
+            yield Overruled(
+                name, sentence, number, call.block, text, first.block if first is not None else None, earlier
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """Where a name comes up. worked: calls that use it and did not fail, with a passage; there: those that are in the
+    window now; prompts: numbers of the prompts that name it; allowed: of each, the first call that reads it or a later
+    one: the user may have come back to it."""
+
+    worked: Sequence[tuple[Call, str]]
+    there: Sequence[tuple[Call, str]]
+    prompts: Sequence[int]
+    allowed: Sequence[int]
+
+
+def _named(session: Session, name: str, prompts: Sequence[tuple[int, Block]]) -> _Named:
     blocks, stays = session.trace.blocks, session.stays
-    prompts = [(n, b) for n, b in enumerate(blocks) if b.kind == "user_message"]
-    said = [(n, name, sentence) for n, block in prompts for name, sentence in banned(block.text)]
-    if not said:
-        return
-    calls = calls_of(session)
-    for number, name, sentence in said:
-        came = stays[number].came
-        uses = [(call, text) for call in calls if (text := _uses(blocks[call.block], call, name)) is not None]
-        # the user may have come back to it
-        word = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-])")
-        allowed = min(
-            (stays[n].came for n, b in prompts if n > number and word.search(b.text) is not None),
-            default=len(session.trace.turns) + 1,
-        )
-        again = next(((c, t) for c, t in uses if came + FEWEST <= c.turn < allowed and not c.failed), None)
-        if again is None:
-            continue
-        before = [(c, t) for c, t in uses if c.turn < came and stays[c.block].left is None]
-        first = before[-1] if before else None
-        yield Overruled(
-            name,
-            sentence,
-            number,
-            again[0].block,
-            again[1],
-            first[0].block if first is not None else None,
-            first[1] if first is not None else "",
-        )
+    uses = [(call, text) for call in calls_of(session) if (text := _uses(blocks[call.block], call, name)) is not None]
+    word = _word(name)
+    told = [n for n, block in prompts if name in block.text and word.search(block.text) is not None]
+    came = accumulate((stays[n].came for n in reversed(told)), min)
+    return _Named(
+        [use for use in uses if not use[0].failed],
+        [use for use in uses if stays[use[0].block].left is None],
+        told,
+        [*came][::-1],
+    )
+
+
+def _turn(use: tuple[Call, str]) -> int:
+    return use[0].turn
+
+
+def _word(name: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-])")
 
 
 def _uses(block: Block, call: Call, name: str) -> str | None:
@@ -112,7 +156,7 @@ def _uses(block: Block, call: Call, name: str) -> str | None:
     if name not in block.text:
         return None
     given = arguments(block) or {}
-    word = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-])")
+    word = _word(name)
     for key in _NEW:
         new = given.get(key)
         if isinstance(new, str) and (match := word.search(new)) is not None:

@@ -88,7 +88,7 @@ def _typed(block: Block) -> bool:
 
 def _said(number: int, block: Block) -> Iterator[tuple[int, str, set[str], bool]]:
     """Sentences of a prompt with their words, and whether each is a constraint."""
-    directives = {sentence for sentence in sentences(block.text[: 4 * LONGEST]) if is_directive(sentence)}
+    directives = dict.fromkeys(sentence for sentence in sentences(block.text[: 4 * LONGEST]) if is_directive(sentence))
     for sentence in directives:
         yield number, sentence, content(sentence), True
     for raw in _SENTENCE.split(block.text[: 4 * LONGEST]):
