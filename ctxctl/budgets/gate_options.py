@@ -38,7 +38,7 @@ class GateOptions:
         None
     )
     max_turns: Annotated[Number | None, Meta(description="model calls of the main thread")] = None
-    max_utilization: Annotated[
+    max_peak_utilization: Annotated[
         Fullness | None, Meta(description="share of the window that the fullest turn may take")
     ] = None
     max_compactions: Annotated[Number | None, Meta(description="full compactions of a session")] = None

@@ -46,7 +46,7 @@ _LIMITS: dict[str, _Limit] = {
     "max_tokens": _Limit(lambda b: b.total_used, _whole, "nothing is known of the window now"),
     "max_total": _Limit(lambda b: b.totals.total, _whole, "no usage is reported"),
     "max_turns": _Limit(lambda b: b.totals.turns, _whole, ""),
-    "max_utilization": _Limit(
+    "max_peak_utilization": _Limit(
         lambda b: b.totals.peak / b.window if b.totals.peak is not None and b.window else None, _percent, WINDOW_UNKNOWN
     ),
     "max_compactions": _Limit(lambda b: b.totals.compactions, _whole, ""),

@@ -69,7 +69,7 @@ def deliver(
     data: bytes | Iterator[bytes], output: Path | None, force: bool, sources: Iterable[str], streams: Streams
 ) -> None:
     """To the file that was named, or to stdout."""
-    if output is None:
+    if output is None or str(output) == "-":
         streams.payload(data)
         return
     write_file(output, data if isinstance(data, bytes) else b"".join(data), force=force, modes_of=sources)

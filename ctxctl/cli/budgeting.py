@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ctxctl.cli import options as opt
 from ctxctl.cli.batch import Done, Skipped, deliver, each, failed_status, tell_skipped
-from ctxctl.cli.examining import examining_of
+from ctxctl.cli.examining import examining_of, limited
 from ctxctl.cli.inputs import Inputs
 from ctxctl.cli.io import Progress, Streams, say
 from ctxctl.errors import ExitCode
@@ -60,7 +60,7 @@ class Run:
         self.settings = settings = loaded.settings
         self.table = model_table(loaded)
         components = {**settings.gates.components, **asked.components}
-        self.gates = replace(settings.gates, **asked.limits, components=components)
+        self.gates = replace(limited(settings.gates, asked.limits), components=components)
         self.examining = examining_of(settings, asked.from_, asked.subagents)
 
     def go(self) -> int:

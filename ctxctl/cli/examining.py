@@ -16,6 +16,7 @@ from ctxctl.cli.io import Progress, Streams, say
 from ctxctl.errors import ExitCode, UsageError, shown_path
 
 if TYPE_CHECKING:
+    from ctxctl.budgets.gate_options import GateOptions
     from ctxctl.health.compare import Comparison
     from ctxctl.health.result import Health, Trend
     from ctxctl.health.session import Examining
@@ -64,6 +65,25 @@ def examining_of(settings: Any, from_: str | None, subagents: bool, state: str |
     )
 
 
+def limited(gates: GateOptions, limits: Mapping[str, Any]) -> GateOptions:
+    """Limits of the settings with those of the command line; UsageError for one that makes no sense."""
+    import math
+
+    import msgspec
+
+    from ctxctl.budgets.gate_options import GateOptions
+
+    for name, value in limits.items():
+        option = f"--{name.replace('_', '-')}"
+        if isinstance(value, float) and not math.isfinite(value):
+            raise UsageError(f"{option}: {value} is no limit")
+        try:
+            msgspec.convert({name: value}, GateOptions)
+        except msgspec.ValidationError as error:
+            raise UsageError(f"{option}: {str(error).partition(' - at ')[0]}, not {value:g}") from None
+    return replace(gates, **limits)
+
+
 class Measuring:
     """Measures sessions under the settings of one run."""
 
@@ -79,7 +99,7 @@ class Measuring:
         self.table = model_table(self.loaded)
         self.fail_on = words_of(asked.fail_on)
         self.ignore = known_codes((*settings.health_monitoring.ignore, *asked.ignore), "--ignore")
-        self.gates = replace(settings.gates, **asked.limits)
+        self.gates = limited(settings.gates, asked.limits)
         self.examining = examining_of(settings, asked.from_, asked.subagents, self._state(asked))
 
     def _state(self, asked: Asked) -> str | None:

@@ -186,7 +186,7 @@ def listen(address: str, paths: list[str] | None, asked: Asked, streams: Streams
         told = getattr(error, "strerror", None) or error
         at_port = getattr(error, "errno", None) in (errno.EADDRINUSE, errno.EACCES)
         hint = (
-            "take another port, such as --listen :9465"
+            f"take another port, such as --listen :{port % 65535 + 1}"
             if at_port
             else "name this machine, or give a port alone (:9464)"
         )

@@ -114,7 +114,7 @@ def form_of(form: OutputFormat | None, as_json: bool, output: Path | None, more:
         return form
     if as_json:
         return OutputFormat.json
-    if output is not None:
+    if output is not None and str(output) != "-":
         found = SUFFIXES.get(output.suffix.lower())
         if found is None:
             raise UsageError(

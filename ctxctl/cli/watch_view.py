@@ -38,7 +38,7 @@ def view_line(view: View) -> str:
     when = time.strftime("%H:%M:%S", time.localtime(view.changed)) if view.changed is not None else "--:--:--"
     if view.state != "live":
         return f"{when} {view.state}: {view.note}" if view.note else f"{when} {view.state}"
-    parts = [f"{when} turn {view.turn}" if view.turn is not None else f"{when} no call yet"]
+    parts = [f"{when} turn {view.turn}" if view.turn is not None else f"{when} no usage reported yet"]
     if view.tokens is not None:
         parts.append(f"{view.tokens:,}/{view.window:,} tokens" if view.window else f"{view.tokens:,} tokens")
     if view.utilization is not None:

@@ -6,12 +6,13 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ctxctl.cli.io import Streams, can_show
+from ctxctl.cli.io import ReaderGoneError, Streams, can_show
 from ctxctl.cli.newest import newest_of
 from ctxctl.cli.watch_view import ago, picture, view_data, view_line
 from ctxctl.errors import ExitCode, InputError, NothingFoundError
@@ -154,6 +155,8 @@ class _Lines:
     def __init__(self, streams: Streams, as_json: bool) -> None:
         self.streams, self.as_json = streams, as_json
         self._last: str | None = None
+        self._shown = ""
+        self._gone = _closed(sys.stdout)
 
     def __enter__(self) -> None:
         return
@@ -170,10 +173,16 @@ class _Lines:
         if view.path != self._last:
             self._last = view.path
             self.streams.payload(f"{view.path}\n".encode(_encoding(), "replace"))
-        self.streams.payload(f"{view_line(view)}\n".encode(_encoding(), "replace"))
+        line = view_line(view)
+        what = line.partition(" ")[2]  # behind the time
+        if what != self._shown:
+            self._shown = what
+            self.streams.payload(f"{line}\n".encode(_encoding(), "replace"))
 
     def tick(self) -> None:
-        return
+        """Whoever reads may have left while there was nothing to write."""
+        if self._gone():
+            raise ReaderGoneError
 
     def wait(self, seconds: float) -> None:
         time.sleep(seconds)
@@ -247,6 +256,22 @@ class _Picture:
             if ready:
                 os.read(self._pipe[0], 1024)
                 self.tick()
+
+
+def _closed(stream: Any) -> Callable[[], bool]:
+    """Tells whether the other end of a pipe was closed."""
+    import select
+    import stat
+
+    try:
+        number = stream.fileno()
+        if not hasattr(select, "poll") or not stat.S_ISFIFO(os.fstat(number).st_mode):
+            return lambda: False
+    except (AttributeError, OSError, ValueError):
+        return lambda: False
+    poll = select.poll()
+    poll.register(number, 0)  # errors are always told
+    return lambda: any(what & select.POLLERR for _, what in poll.poll(0))
 
 
 def _terminated(number: int, frame: FrameType | None) -> None:

@@ -23,7 +23,7 @@ from ctxctl.trace.tally import MEDIA_CLASS, Tally
 @dataclass(frozen=True, slots=True)
 class Side:
     """One of the two. blocks: of the live window in its order, with tokens; file_tokens: of every block of the main
-    thread. encoding, ratio: how tokens were counted."""
+    thread. encoding, ratio: how tokens were counted. conversation: which of several in the file it is, from 0."""
 
     transcript: Transcript
     blocks: tuple[Block, ...]
@@ -31,6 +31,7 @@ class Side:
     file_tokens: int
     encoding: str
     ratio: float
+    conversation: int | None = None
 
     @property
     def tokens(self) -> int:
@@ -128,8 +129,14 @@ def _side(path: str, format_name: str | None, like: Side | None, progress: Progr
                 estimates[number] *= ratio
     numbers: Sequence[int] = transcript.live
     if transcript.conversations:  # as everywhere: of several in a file the largest is meant
-        largest = max(transcript.conversations, key=lambda c: sum(estimates[c.first : c.last]))
-        numbers = range(largest.first, largest.last)
+        chosen = max(
+            range(len(transcript.conversations)),
+            key=lambda n: sum(estimates[transcript.conversations[n].first : transcript.conversations[n].last]),
+        )
+        if like is not None and len(like.transcript.conversations) == len(transcript.conversations):
+            chosen = like.conversation or 0  # the same one of both: a compaction may have made it the smaller
+        conversation = transcript.conversations[chosen]
+        numbers = range(conversation.first, conversation.last)
     own = [n for n in range(len(tally)) if tally.names[tally.thread[n]] == transcript.main]
     blocks, sizes = [], []
     for number in numbers:
@@ -138,8 +145,9 @@ def _side(path: str, format_name: str | None, like: Side | None, progress: Progr
             block, size = replace(block, text=CLEARED_TEXT), min(size, PLACEHOLDER_TOKENS)
         blocks.append(block)
         sizes.append(size)
+    number_of = chosen if transcript.conversations else None
     file_tokens = sum(round(estimates[n]) for n in own if n not in transcript.superseded)
-    return Side(transcript, tuple(blocks), tuple(sizes), file_tokens, tally.encoding, ratio)
+    return Side(transcript, tuple(blocks), tuple(sizes), file_tokens, tally.encoding, ratio, number_of)
 
 
 def _size(path: str) -> int | None:

@@ -117,7 +117,7 @@ _LIMITS: dict[str, _Limit] = {
         lambda h: h.usage.total if h.usage and h.usage.requests else None, _whole, "no usage is reported"
     ),
     "max_turns": _Limit(lambda h: h.turns, _whole, ""),
-    "max_utilization": _Limit(lambda h: h.peak_utilization, _percent, "utilization"),
+    "max_peak_utilization": _Limit(lambda h: h.peak_utilization, _percent, "utilization"),
     "max_compactions": _Limit(lambda h: h.compactions, _whole, ""),
     "max_evictions": _Limit(lambda h: h.metrics.eviction_frequency, _plain, "eviction_frequency"),
     "max_overflow_turns": _Limit(lambda h: h.metrics.overflow_turns, _whole, "overflow_turns"),
@@ -187,7 +187,9 @@ def _limits(health: Health, options: GateOptions) -> Iterator[Gate]:
 
 def _apart(value: float, limit: float, ok: bool, shown: Callable[[float], str]) -> str:
     """A value for people; with all its digits where it would look like the limit that it fails."""
-    return shown(value) if ok or shown(value) != shown(limit) else f"{value:.10g}"
+    if ok or shown(value) != shown(limit):
+        return shown(value)
+    return f"{100 * value:.10g}%" if shown is _percent else f"{value:.10g}"
 
 
 def total_gates(

@@ -70,6 +70,7 @@ class Examiner:
             ended=_stamp(max(times)) if times else None,
             usage=analysis.usage,
             stable=stable,
+            window_source=analysis.window.source,
             damage=sum(d.count for d in analysis.diagnostics if d.code in DAMAGE),
         )
 

@@ -178,7 +178,10 @@ def _cost(session: Session, call: Usage | None, rows: dict[str | None, ModelRow 
 
 
 def _bloat(session: Session) -> float | None:
-    """Share of tool results in the window now."""
+    """Share of tool results in the window now, of all that is in it: system prompt and tools too."""
     kinds = session.analysis.composition.by_kind if session.analysis.composition is not None else {}
+    tokens = session.analysis.context.tokens
+    if not kinds or not tokens:
+        return None
     results = kinds.get("tool_result")
-    return (results.share if results is not None else 0.0) if kinds else None
+    return min(1.0, results.tokens / tokens) if results is not None else 0.0

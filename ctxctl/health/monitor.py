@@ -113,7 +113,7 @@ class ContextHealthMonitor:
         if cache_read is not None and not 0 <= cache_read <= (tokens if prompt is None else prompt):
             raise ValueError(f"cache_read must be a part of the prompt, not {cache_read}")
         reading = self.pressure.update(tokens, added=added, turn=turn)
-        if reading.added is not None:
+        if reading.added is not None and (self._turns or added is not None):  # the first request is no growth
             self._added.append(reading.added)
         sent = tokens if prompt is None else prompt
         hit_rate = None

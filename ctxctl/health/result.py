@@ -111,6 +111,7 @@ class Health:
     trend: Trend
     fidelity: Fidelity | None = None
     gates: tuple[Gate, ...] = ()
+    window_source: str = "unknown"
     started: str | None = None
     ended: str | None = None
     usage: UsageTotals | None = None

@@ -139,7 +139,8 @@ def view_of(
         compactions=sum(c.kind == "full" and not c.abandoned for c in transcript.compactions),
         requests=sum(u.reported for u in calls),
         curve=tuple(pressure.tokens[-CURVE:]),
-        alerts=tuple(a for a in alerts if a.code not in options.health.ignore),
+        # what is over by now is for who looks at the whole session
+        alerts=tuple(a for a in alerts if a.code not in options.health.ignore and a.turn in (None, series[-1].turn)),
     )
 
 

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ctxctl.errors import InputError, NothingFoundError
+from ctxctl.errors import InputError, NotATranscriptError, NothingFoundError
 from ctxctl.formats.base import Diagnostics, Format, Json
 from ctxctl.formats.jsonlines import parse_line
 from ctxctl.formats.read import feed_lines
@@ -80,7 +80,9 @@ def ending_of(
     with open_stream(path) as stream:
         size = stream.size if stream.plain else None
         if size is None:
-            raise InputError("only a plain file can be read from its end", path=path, hint=f"`ctxctl analyze {path}`")
+            raise InputError(
+                "only a plain file can be read from its end", path=path, hint=f"`ctxctl watch --once {path}`"
+            )
         if not size:
             raise NothingFoundError("the file is empty", path=path)
         head = _head(stream)
@@ -150,6 +152,7 @@ def _format(head: list[dict[str, Json]], path: str) -> type[Format]:
     """The format of the first records. The two that agents' status lines are for are known without loading the rest."""
     from ctxctl.formats.claude_code import ClaudeCode
 
+    whole = f"`ctxctl watch --once {path}` reads it as a whole"
     if any("payload" in record for record in head):
         from ctxctl.formats.codex import Codex
 
@@ -159,9 +162,15 @@ def _format(head: list[dict[str, Json]], path: str) -> type[Format]:
         return ClaudeCode
     from ctxctl.formats.detect import detect
 
-    chosen = detect(head, path)
+    try:
+        chosen = detect(head, path)
+    except NotATranscriptError:
+        if head:
+            raise
+        # a document of one value, or a blank file: neither has an end that tells anything
+        raise InputError("it holds no lines that could be read from their end", path=path, hint=whole) from None
     if not chosen.appends:
-        raise InputError("this format can't be read from its end", path=path, hint=f"`ctxctl analyze {path}`")
+        raise InputError("this format can't be read from its end", path=path, hint=whole)
     return chosen
 
 

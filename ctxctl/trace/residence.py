@@ -31,21 +31,29 @@ def stays_of(trace: Trace) -> list[Stay]:
     came = [len(trace.turns) + 1] * len(trace.blocks)
     left: dict[int, tuple[int, Cause]] = {}
     resident: dict[int, None] = {}
+
+    def cut_before(index: int) -> None:
+        cut = trace.recorded.get(index)
+        if cut is None:
+            return
+        for b in [b for b in resident if not cut.stays(b, trace.blocks[b].kind)]:
+            del resident[b]
+            # what arrives with a compaction and does not outlive it was never sent
+            left[b] = index, "compacted"
+        for b in cut.cleared:
+            if resident.pop(b, 0) is None:
+                left[b] = index, "cleared"
+
     for turn in trace.turns:
         for b in turn.leaving:
             if resident.pop(b, 0) is None:
                 left[b] = turn.index, "taken back"
-        cut = trace.recorded.get(turn.index)
         for b in turn.arrivals:
             came[b] = turn.index
             resident[b] = None
-        if cut is None:
-            continue
-        for b in [b for b in resident if not cut.stays(b, trace.blocks[b].kind)]:
-            del resident[b]
-            # what arrives with a compaction and does not outlive it was never sent
-            left[b] = turn.index, "compacted"
-        for b in cut.cleared:
-            if resident.pop(b, 0) is None:
-                left[b] = turn.index, "cleared"
+        cut_before(turn.index)
+    behind = len(trace.turns) + 1
+    if behind in trace.recorded:  # no call was made since
+        resident.update((b, None) for b, turn_ in enumerate(came) if turn_ == behind)
+        cut_before(behind)
     return [Stay(came[b], *left.get(b, (None, None))) for b in range(len(trace.blocks))]

@@ -50,7 +50,7 @@ def made(window: int | None = 100_000, money: Money | None = None, **used: Any) 
         ("max_tokens", 50),
         ("max_total", 900_000),
         ("max_turns", 20),
-        ("max_utilization", 0.6),
+        ("max_peak_utilization", 0.6),
         ("max_compactions", 1),
         ("max_overflow_turns", 0),
         ("max_burn_rate", 100),
@@ -71,7 +71,13 @@ def test_what_was_not_measured_does_not_pass() -> None:
         made(None, Money(), burn=None), totals=Totals(0), total_used=None, total_utilization=None, burn_rate=None
     )
     asked = GateOptions(
-        max_cost=1, max_cost_per_turn=1, max_peak=1, max_tokens=1, max_total=1, max_utilization=0.5, max_burn_rate=1
+        max_cost=1,
+        max_cost_per_turn=1,
+        max_peak=1,
+        max_tokens=1,
+        max_total=1,
+        max_peak_utilization=0.5,
+        max_burn_rate=1,
     )
     gates = gates_of(nothing, asked, {"soft", "hard"})
     assert len(gates) == 9

@@ -71,7 +71,7 @@ def test_a_file_name_starts_no_command_of_the_runner(ctxctl: Run, samples: Path,
     ("arguments", "said"),
     [
         (("--max-cost", "-1"), "--max-cost"),
-        (("--max-total-cost", "nan"), "--max-total-cost: NaN is no limit"),
+        (("--max-total-cost", "nan"), "--max-total-cost: nan is no limit"),
         (("--max-compactions", "-1"), "--max-compactions"),
         (("-o", "report.yaml"), ".prom, .sarif, .xml"),
         (("--listen", ":0", "--fail-on", "critical"), "leave out --fail-on"),

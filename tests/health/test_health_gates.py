@@ -41,7 +41,7 @@ AT = [
     ("max_tokens", 1000, {"tokens": 1000}, {"tokens": 999}, {"tokens": 1001}),
     ("max_total", 1000, {"usage": usage(1000)}, {"usage": usage(999)}, {"usage": usage(1001)}),
     ("max_turns", 50, {"turns": 50}, {"turns": 49}, {"turns": 51}),
-    ("max_utilization", 0.8, {"peak_utilization": 0.8}, {"peak_utilization": 0.79}, {"peak_utilization": 0.81}),
+    ("max_peak_utilization", 0.8, {"peak_utilization": 0.8}, {"peak_utilization": 0.79}, {"peak_utilization": 0.81}),
     ("max_compactions", 2, {"compactions": 2}, {"compactions": 1}, {"compactions": 3}),
 ]
 OF_METRICS = [
@@ -101,7 +101,10 @@ def test_without_a_compaction_or_a_resume_nothing_can_have_been_lost_by_one() ->
 
 
 def test_a_value_that_looks_like_its_limit_is_told_in_full() -> None:
-    assert one(a_session(peak_utilization=0.80004), max_utilization=0.8).text == "max-utilization 80.0%: it is 0.80004"
+    assert (
+        one(a_session(peak_utilization=0.80004), max_peak_utilization=0.8).text
+        == "max-peak-utilization 80.0%: it is 80.004%"
+    )
     assert one(a_session(cost=7.125), max_cost=5).text == "max-cost $5.00: it is $7.12"
     assert one(a_session(peak=150_000), max_peak=200_000).text == "max-peak 200,000: it is 150,000"
 

@@ -29,10 +29,10 @@ def test_a_turn() -> None:
         30_000, counted=33_600, prompt=30_000, cache_read=20_000, tool_results=15_000, cost=0.5, seconds=12.0
     )
     assert turn == TurnMetrics(
-        2, 30_000, 0.3, "green", 10_000, 15_000.0, 0, 0, (), 2 / 3, pytest.approx(0.12), 0.5, 12.0, False
+        2, 30_000, 0.3, "green", 10_000, 10_000.0, 0, 0, (), 2 / 3, pytest.approx(0.12), 0.5, 12.0, False
     )
     now = monitor.snapshot()
-    assert (now.utilization, now.burn_rate, now.cache_hit_rate, now.tool_result_bloat) == (0.3, 15_000, 2 / 3, 0.5)
+    assert (now.utilization, now.burn_rate, now.cache_hit_rate, now.tool_result_bloat) == (0.3, 10_000, 2 / 3, 0.5)
     assert now.token_drift == pytest.approx(0.12)
     assert [a.code for a in monitor.alerts()] == ["token_drift"]
 
@@ -127,8 +127,8 @@ def test_sums(tokens: list[int]) -> None:
     assert [t.tokens for t in series] == tokens
     for before, after in pairwise(series):
         assert after.added == (after.tokens - before.tokens if after.tokens >= before.tokens else None)
-    known = [t.added for t in series if t.added is not None][-10:]
-    assert series[-1].burn_rate == pytest.approx(sum(known) / len(known))
+    known = [t.added for t in list(series)[1:] if t.added is not None][-10:]  # the first request is no growth
+    assert series[-1].burn_rate == (pytest.approx(sum(known) / len(known)) if known else None)
 
 
 def recorded(tmp_path: Path) -> ClaudeSession:
@@ -245,5 +245,4 @@ def test_a_compaction_after_the_last_call_counts(tmp_path: Path) -> None:
     made.compact("Goal: rename the cache.")
     metrics, series = metrics_of(made.examine())
     assert len(series) == 4 and metrics.compaction_frequency == {"full": 25, "micro": 0, "rollback": 0}
-    assert metrics.compression_ratio is None
-    assert metrics.why["compression_ratio"] == "no call follows the compaction yet"
+    assert metrics.compression_ratio is not None and metrics.compression_ratio > 100

@@ -38,4 +38,6 @@ def test_blocks_stay_until_they_are_compacted_cleared_or_taken_back() -> None:
     assert stays[5] == Stay(4, 5, "compacted")
     assert stays[6] == stays[7] == Stay(5)  # the summary, and what came behind it
     assert stays[8] == Stay(7)  # nothing has read it yet
+    behind = stays_of(trace(turns, {**cuts, 7: RecordedCut(7, frozenset(), (), (8,))}, 9))
+    assert behind[7] == Stay(5, 7, "compacted") and behind[8] == Stay(7)  # a compaction that no call followed
     assert [stays[1].holds(turn) for turn in (1, 3, 4)] == [True, True, False]

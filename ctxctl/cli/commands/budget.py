@@ -47,7 +47,7 @@ def budget(
     max_peak: Annotated[
         str | None, typer.Option(metavar="TOKENS", help="Exit 1 when the fullest turn held more.")
     ] = None,
-    max_utilization: Annotated[
+    max_peak_utilization: Annotated[
         str | None, typer.Option(metavar="SHARE", help="Exit 1 when the window was fuller at any turn (0.8, 80%).")
     ] = None,
     max_turns: Annotated[
@@ -106,7 +106,7 @@ def budget(
         "max_total": opt.tokens_option(max_total, "--max-total"),
         "max_tokens": opt.tokens_option(max_tokens, "--max-tokens"),
         "max_peak": opt.tokens_option(max_peak, "--max-peak"),
-        "max_utilization": opt.share_option(max_utilization, "--max-utilization"),
+        "max_peak_utilization": opt.share_option(max_peak_utilization, "--max-peak-utilization"),
         "max_turns": max_turns,
         "max_compactions": max_compactions,
         "max_burn_rate": opt.tokens_option(max_burn_rate, "--max-burn-rate"),

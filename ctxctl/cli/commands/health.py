@@ -36,8 +36,11 @@ def health(
     max_peak: Annotated[
         str | None, typer.Option(metavar="TOKENS", help="Exit 1 when the fullest turn held more (150k).")
     ] = None,
-    max_utilization: Annotated[
+    max_peak_utilization: Annotated[
         str | None, typer.Option(metavar="SHARE", help="Exit 1 when the window was fuller at any turn (0.8, 80%).")
+    ] = None,
+    max_turns: Annotated[
+        int | None, typer.Option(metavar="N", help="Exit 1 when the main thread made more model calls.")
     ] = None,
     max_compactions: Annotated[
         int | None, typer.Option(metavar="N", min=0, help="Exit 1 when a session was compacted more often.")
@@ -121,7 +124,8 @@ def health(
         "max_cost": max_cost,
         "max_total_cost": max_total_cost,
         "max_peak": opt.tokens_option(max_peak, "--max-peak"),
-        "max_utilization": opt.share_option(max_utilization, "--max-utilization"),
+        "max_peak_utilization": opt.share_option(max_peak_utilization, "--max-peak-utilization"),
+        "max_turns": max_turns,
         "max_compactions": max_compactions,
         "max_overflow_turns": max_overflow_turns,
         "min_hit_rate": opt.share_option(min_hit_rate, "--min-hit-rate"),
@@ -129,9 +133,6 @@ def health(
         "max_drift": opt.share_option(max_drift, "--max-drift"),
     }
     limits = {name: value for name, value in given.items() if value is not None}
-    for name, value in limits.items():
-        if value != value:
-            raise UsageError(f"--{name.replace('_', '-')}: NaN is no limit")
     if listen is not None and (limits or fail_on or turns):
         raise UsageError("--listen fails no job and has no JSON", hint="leave out --fail-on, the limits and --turns")
     if listen is not None and (output is not None or form is not opt.CheckFormat.text or compare_to or history or otlp):

@@ -12,6 +12,8 @@ from ctxctl.cli.io import Streams
 from ctxctl.errors import InputError, UsageError
 
 LEVELS = ("info", "warning", "critical", "yellow", "orange", "red")
+WHOLE = frozenset(("low_fidelity", "weak_compression", "token_drift", "resume_success", "eviction_frequency"))
+"""Alerts that need the text of the whole session: a watch does not know of them."""
 
 
 def watch(
@@ -86,7 +88,8 @@ def watch(
     where = path if path is not None else folder_of_agent(str(agent))
     if not os.path.isdir(where) and not os.path.isfile(where):
         raise InputError("no such file" if not os.path.exists(where) else "this is no file", path=where)
-    words = opt.words_option(exit_on, "--exit-on", (*LEVELS, *(rule.code for rule in ALERTS)))
+    codes = (rule.code for rule in ALERTS if rule.code not in WHOLE)
+    words = opt.words_option(exit_on, "--exit-on", (*LEVELS, *codes))
     loaded = load(config, overrides={"max_context_tokens": opt.tokens_option(window, "--window")})
     if from_ is not None:
         from ctxctl.formats import FORMATS

@@ -80,7 +80,8 @@ def _lasts(budget: Budget) -> tuple[str, str]:
     if minutes is not None:
         time = f"about {minutes:,.0f} minutes" if minutes < 120 else f"about {minutes / 60:,.0f} hours"
         time = "less than a minute" if minutes < 1 else time
-    return f"about {plural(turns, 'turn')}", f"{time} of work" if time else ""
+    room = "with room kept for the answer"
+    return f"about {plural(turns, 'turn')}", f"{time} of work, {room}" if time else room
 
 
 def _exponent(exponent: float | None) -> str:

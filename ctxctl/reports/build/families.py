@@ -99,7 +99,7 @@ GAUGES = (
     ),
     Gauge(
         "ctxctl_cache_hit_ratio",
-        "Prompt tokens served from the provider's cache / all prompt tokens.",
+        "Prompt tokens of the main thread served from the provider's cache / all of them.",
         "1",
         lambda h: h.metrics.cache_hit_rate,
     ),
@@ -166,7 +166,12 @@ FINDINGS = Family(
 TOTALS = (
     Family("ctxctl_sessions", "gauge", "Sessions that were measured.", "{session}"),
     Family("ctxctl_session_read_errors", "gauge", "Files that could not be read as a session.", "{file}"),
-    Family("ctxctl_unpriced_sessions", "gauge", "Sessions with a call whose model has no price.", "{session}"),
+    Family(
+        "ctxctl_unpriced_sessions",
+        "gauge",
+        "Sessions of unknown cost: a model without a price, or no usage.",
+        "{session}",
+    ),
     Family("ctxctl_alerts", "gauge", "Alerts over all sessions by code and level.", "{alert}"),
     Family("ctxctl_findings", "gauge", "Findings of detectors over all sessions by code and level.", "{finding}"),
 )
@@ -282,7 +287,7 @@ def _findings(chosen: Sequence[tuple[str, Health]]) -> Iterator[tuple[Labels, fl
 def _totals(healths: Sequence[Health], failed: int) -> Iterator[list[tuple[Labels, float]]]:
     yield [((), len(healths))]
     yield [((), failed)]
-    yield [((), sum(1 for h in healths if h.cost is None and h.requests))]
+    yield [((), sum(1 for h in healths if h.cost is None and h.turns))]
     for kind in ("alerts", "findings"):
         counts = Counter((item.code, item.level) for h in healths for item in getattr(h, kind))
         yield [((("code", code), ("level", level)), count) for (code, level), count in sorted(counts.items())]

@@ -54,7 +54,7 @@ def health_report(health: Health, alerts: AlertOptions, *, verbose: bool = False
         tuple(_facts(health)),
         (_metrics(health, alerts), *_lost(health, verbose), *_observations(health)),
         findings=tuple(_findings(health, verbose)),
-        next_steps=tuple(_next_steps(health)),
+        next_steps=tuple(_next_steps(health, verbose)),
     )
 
 
@@ -79,14 +79,21 @@ def counts_of(healths: Sequence[Health]) -> dict[str, int]:
 
 def _facts(health: Health) -> Iterator[Fact]:
     text, level = verdict(counts_of([health]))
+    if level == "green" and not health.turns:
+        text, level = "nothing could be measured: there is no model call", "warning"
+    elif level == "green" and health.damage:
+        text, level = "the file is damaged", "warning"
     yield Fact("Health", text, level=level)
     if health.tokens is not None:
         of = f" of {health.window:,} ({health.tokens / health.window:.0%})" if health.window else ""
         note = "" if health.window else "the window is unknown; --window sets it"
+        if health.window_source == "assumed":
+            note = "assumed: this model also runs with a larger window; set it with --window"
         yield Fact("Window now", f"{health.tokens:,} tokens{of}", note)
     if health.peak is not None:
         share = f" ({health.peak_utilization:.0%})" if health.peak_utilization is not None else ""
-        yield Fact("Peak", f"{health.peak:,} tokens{share}")
+        waits = health.tokens is not None and health.tokens > health.peak
+        yield Fact("Peak", f"{health.peak:,} tokens{share}", "the window now also holds what waits" if waits else "")
     if health.curve is not None:
         yield Fact("Curve", f"{health.curve}, {plural(health.compactions, 'compaction')}")
     if health.damage:
@@ -96,6 +103,10 @@ def _facts(health: Health) -> Iterator[Fact]:
         each = f"${health.cost / health.requests:,.3f} per call" if health.requests else ""
         yield Fact("Cost", f"${health.cost:,.2f}", each)
     yield _trend("turns", health.trend)
+    if health.gates:
+        failed = sum(not gate.ok for gate in health.gates)
+        said = f"{plural(failed, 'limit')} of {len(health.gates):,} failed" if failed else "all hold"
+        yield Fact("Limits", f"{len(health.gates):,} checked, {said}", level="critical" if failed else "green")
 
 
 def _trend(what: str, trend: Trend) -> Fact:
@@ -106,7 +117,7 @@ def _trend(what: str, trend: Trend) -> Fact:
     if trend.utilization_change is not None:
         parts.append(f"{trend.utilization_change:+.1%} of the window")
     if trend.burn_rate_change is not None:
-        parts.append(f"burn rate {trend.burn_rate_change:+,.0f} tokens per turn")
+        parts.append(f"burn rate changed by {trend.burn_rate_change:+,.0f} tokens per turn")
     if trend.avg_fidelity is not None:
         parts.append(f"fidelity {trend.avg_fidelity:.0%} on average")
     return Fact(f"Last {trend.data_points} {what}", ", ".join(parts) or "nothing comparable was measured")
@@ -228,12 +239,12 @@ def _observations(health: Health) -> Iterator[Table]:
     )
 
 
-def _next_steps(health: Health) -> Iterator[str]:
+def _next_steps(health: Health, verbose: bool) -> Iterator[str]:
     path = shlex.quote(health.path) if health.path != "-" else "SESSION"
     codes = {item.code for item in (*health.alerts, *health.findings) if item.level != "info"}
     if health.tokens is not None and health.window and health.tokens / health.window >= 0.75:
         yield f"ctxctl compact --to 50% --dry-run {path}"
-    if codes & {"low_fidelity", "over_compaction"} or (health.fidelity and health.metrics.fidelity is not None):
+    if not verbose and codes:
         yield f"ctxctl health -v {path}  (quotes what the findings rest on)"
     if codes & {"prefix_break", "low_cache_hit_rate", "heavy_compaction"}:
         yield f"ctxctl simulate {path}  (what other policies would have cost)"

@@ -28,6 +28,7 @@ def health_data(health: Health, *, turns: bool = False) -> dict[str, Any]:
             "format": health.format,
             "model": health.model,
             "window": health.window,
+            "window_source": health.window_source,
             "tokens": health.tokens,
             "peak": health.peak,
             "peak_utilization": health.peak_utilization,
