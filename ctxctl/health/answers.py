@@ -14,13 +14,16 @@ from ctxctl.trace.atoms import words
 from ctxctl.trace.retention import said
 
 SAME = 0.6
-"""Share of a sentence's content words that another must hold to say the same. A summary of a sentence keeps about two
-thirds of them in the summaries that agents wrote in recorded sessions."""
+"""Share of a sentence's content words that another must hold to say the same. Of 25 sentences before four recorded
+compactions (two sessions) the summary of the same window held 0.67 or more of 24, and 0.27 of one that was really
+gone; the summary of the other session held 0.40 at most. Few, so that the limit is no more than a sensible one."""
 SHORTEST = 2
 _NOT_SAID = frozenset(("tool_result", "system", "tool_definitions", "thinking"))
 TAIL = 60
 """Characters of an error's line, from its end, by which its output is known."""
-FIGURE = re.compile(r"(?<![\w./:#-])\$?\d[\d,]*(?:\.\d+)?(?:%|ms|s|kb|mb|gb|k)?(?![\w/:-]|\.\d)", re.IGNORECASE)
+FIGURE = re.compile(
+    r"(?<![\w./:#,-])\$?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:%|ms|s|kb|mb|gb|k)?(?![\w/:-]|[.,]\d)", re.IGNORECASE
+)
 _PASSED = re.compile(r"pass(?:ed|es|ing)?\b|green|succe(?:ed|ss)|\bok\b")
 _FAILED = re.compile(r"fail(?:ed|s|ing|ures?)?\b|\bred\b|broken|errors?\b")
 _NONE_FAILED = re.compile(r"\b(?:0|no|zero|without) (?:\w+ )?(?:fail\w*|errors?)")

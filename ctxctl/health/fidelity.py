@@ -1,4 +1,9 @@
-"""How much of what a window could answer can still be answered after it was compacted (requirement H5)."""
+"""How much of what a window could answer can still be answered after it was compacted (requirement H5).
+
+The questions come from the facts that ctxctl finds in a session (`ctxctl.facts`). What these don't find is not asked; and
+a summary that ctxctl wrote itself from the same facts answers almost all by its making. To compare strategies of ctxctl
+with each other, look at the retention of atoms and at what later turns used, which know nothing of facts.
+"""
 
 from __future__ import annotations
 
@@ -66,8 +71,9 @@ class Judged:
 @dataclass(frozen=True, slots=True)
 class Fidelity:
     """Over all full compactions of a session. score: answered / asked, None where nothing could be asked; `why` says
-    so. future_kept: of what later turns used of what the window held before, the share that it still held after;
-    future_used: how many such uses there were."""
+    so. future_kept: of what later turns used of what the window held before a compaction or a clearing of old results,
+    the share that it still held after; future_used: how many such uses there were. Clearings ask no questions: what was
+    said stays."""
 
     score: float | None
     asked: int = 0
@@ -131,8 +137,18 @@ def fidelity_of(session: Session) -> Fidelity:
     window right after it (its summary and the blocks that stayed)."""
     trace, stays = session.trace, session.stays
     cuts = [turn for turn, cut in sorted(trace.recorded.items()) if cut.kept is not None]
+    cleared = [turn for turn, cut in sorted(trace.recorded.items()) if cut.kept is None and cut.cleared]
+    used, gone, missed = _future(session, sorted([*cuts, *cleared]))
     if not cuts:
-        return Fidelity(None, why="the session was never compacted")
+        return Fidelity(
+            None,
+            future_kept=1 - gone / used if used else None,
+            future_used=used,
+            future_lost=tuple(missed),
+            why="old results were cleared, and nothing was summarized"
+            if cleared
+            else "the session was never compacted",
+        )
     judged: list[Judged] = []
     for turn in cuts:
         cut = trace.recorded[turn]
@@ -155,7 +171,6 @@ def fidelity_of(session: Session) -> Fidelity:
         for kind, pair in one.by_kind.items():
             counts[kind, 0] += pair[0]
             counts[kind, 1] += pair[1]
-    used, gone, missed = _future(session, cuts)
     return Fidelity(
         good / asked if asked else None,
         asked,

@@ -43,6 +43,12 @@ _APPROVED = "the user approved the plan: "
 _SECTION = re.compile(r"^\s*\d+[.)]\s+\S.*:\s*$")
 _OWN = "/.claude/plans/"
 """Where a client keeps plans of its own, which it puts in again after a compaction."""
+_POINTS = re.compile(
+    r"\b(?:lines?|rows?|slice|index|offset|at|around|near|before|after|between|from|to|until)\s+(?:line\s+)?[`(~]*$",
+    re.IGNORECASE,
+)
+"""In front of a number that is a place in a file: what moves with the next edit is no figure to keep."""
+_TOOK = re.compile(r"\d\.\d+m?s$", re.IGNORECASE)
 _CHANGES = frozenset((EDIT, WRITE, PATCH))
 
 
@@ -176,27 +182,41 @@ def _short(text: str) -> str:
 
 def _figures(blocks: Sequence[Block]) -> Iterator[tuple[str, str]]:
     """Figures that were said more than once, in what people and the agent wrote, with the newest sentence: those that
-    matter. Small ones, years and lists of line numbers say little, and so does what nobody has spoken of since the
-    first half, or since the summary."""
+    matter. Small ones, numbers of lines and how long something took say little, and so does what nobody has spoken
+    of since the first half, or since the summary."""
     counts: Counter[str] = Counter()
     newest: dict[str, tuple[str, str, int]] = {}
+    places: set[str] = set()
     for number, block in enumerate(blocks):
         if block.kind not in _TOLD:
             continue
         seen: set[str] = set()
         at = len(blocks) if block.kind == "user_message" else -1 if block.kind == "summary" else number
         for sentence in _sentences(block.text):
-            for figure in FIGURE.findall(sentence):
+            for match in FIGURE.finditer(sentence):
+                figure = match[0]
                 value = plain(figure)
-                if value != "100%" and (len(re.sub(r"\D", "", value)) >= 3 or not value[-1].isdigit()):
+                if figure.isdigit() and _POINTS.search(sentence[: match.start()]) is not None:
+                    places.add(value)
+                if _matters(value):
                     seen.add(value)
                     at = max(at, newest.pop(value, ("", "", -1))[2])
                     newest[value] = figure, sentence, at
         counts.update(seen)
+    # 412 beside 413: lines that were counted off
+    places.update(v for v in newest if v.isdigit() and not newest.keys().isdisjoint((str(int(v) - 1), str(int(v) + 1))))
     told = [
-        (figure, text) for value, (figure, text, at) in newest.items() if counts[value] > 1 and 2 * at >= len(blocks)
+        (figure, text)
+        for value, (figure, text, at) in newest.items()
+        if value not in places and counts[value] > 1 and 2 * at >= len(blocks)
     ]
     yield from told[-MOST["figure"] :]
+
+
+def _matters(value: str) -> bool:
+    if value == "100%" or _TOOK.search(value) is not None:
+        return False
+    return len(re.sub(r"\D", "", value)) >= 3 or not value[-1].isdigit()
 
 
 def _sentences(text: str) -> Iterable[str]:

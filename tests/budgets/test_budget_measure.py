@@ -39,7 +39,7 @@ def working(tmp_path: Path, turns: int = 6, **options: Any) -> ClaudeSession:
     session = ClaudeSession(tmp_path, **options)
     session.user("Add a greeting.")
     for n in range(turns):
-        session.read(f"/work/app/f{n}.py", lines_of(40, f"name{n}"))
+        session.read(f"/code/app/f{n}.py", lines_of(40, f"name{n}"))
     session.answer("Done.")
     return session
 
@@ -104,9 +104,9 @@ def test_what_was_not_measured_is_none(tmp_path: Path) -> None:
 def test_memory_wherever_it_stands(tmp_path: Path) -> None:
     session = ClaudeSession(tmp_path)
     session.user("Add a greeting.")
-    session.read("/work/app/CLAUDE.md", lines_of(50, "rule"))
-    session.read("/work/app/app.py", lines_of(50, "app") + NOTE)
-    session.read("/work/app/notes.py", lines_of(5, "note") + NOTE + "\n" + lines_of(45, "note"))  # quoted in the file
+    session.read("/code/app/CLAUDE.md", lines_of(50, "rule"))
+    session.read("/code/app/app.py", lines_of(50, "app") + NOTE)
+    session.read("/code/app/notes.py", lines_of(5, "note") + NOTE + "\n" + lines_of(45, "note"))  # quoted in the file
     session.call("mcp__memory__search_nodes", {"query": "style"}, lines_of(30, "node"))
     session.answer("Done.")
     budget = budget_of_session(session.examine())
@@ -121,7 +121,7 @@ def test_memory_wherever_it_stands(tmp_path: Path) -> None:
 def test_what_waits_behind_the_last_call_counts(tmp_path: Path) -> None:
     session = working(tmp_path)
     before = budget_of_session(session.examine())
-    session.read("/work/app/last.py", lines_of(200, "last"))
+    session.read("/code/app/last.py", lines_of(200, "last"))
     after = budget_of_session(session.examine())
     assert (after.component("tool_results").used or 0) > (before.component("tool_results").used or 0) + 1000
     assert adds_up(after)
@@ -142,7 +142,7 @@ def test_what_a_compaction_took_does_not(tmp_path: Path) -> None:
 def test_cleared_results_leave_a_placeholder(tmp_path: Path) -> None:
     session = ClaudeSession(tmp_path)
     session.user("Read these.")
-    ids = [session.read(f"/work/app/f{n}.py", lines_of(80, f"name{n}")) for n in range(4)]
+    ids = [session.read(f"/code/app/f{n}.py", lines_of(80, f"name{n}")) for n in range(4)]
     session.answer("Read.")
     before = budget_of_session(session.examine())
     session.clear(*ids[:3])

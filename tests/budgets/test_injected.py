@@ -102,7 +102,7 @@ def test_memory_tools_by_their_names(name: str, memory: bool) -> None:
 @pytest.mark.parametrize(
     ("path", "instructions"),
     [
-        ("/work/app/CLAUDE.md", True),
+        ("/code/app/CLAUDE.md", True),
         ("docs/AGENTS.md", True),
         ("C:\\app\\.cursorrules", True),
         (".cursor/rules/style.mdc", True),

@@ -34,7 +34,7 @@ def fed(path: Path | None = None, **fields: Any) -> bytes:
         "session_id": "s",
         "transcript_path": str(path) if path is not None else None,
         "model": {"id": "claude-sonnet-4-5-20250929", "display_name": "Sonnet 4.5"},
-        "workspace": {"current_dir": "/work/app", "project_dir": "/work/app"},
+        "workspace": {"current_dir": "/code/app", "project_dir": "/code/app"},
         "cost": {"total_cost_usd": 1.239},
         "context_window": CONTEXT,
         "exceeds_200k_tokens": False,

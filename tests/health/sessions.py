@@ -41,7 +41,7 @@ class ClaudeSession:
         name: str = "session",
         *,
         model: str = "claude-sonnet-4-5-20250929",
-        cwd: str = "/work/app",
+        cwd: str = "/code/app",
         start: float = START,
         overhead: int = 12_000,
         step: float = 5,

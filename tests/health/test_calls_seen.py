@@ -24,10 +24,10 @@ def calls(session: ClaudeSession) -> list[Call]:
 def test_what_calls_read_and_change(tmp_path: Path) -> None:
     session = ClaudeSession(tmp_path)
     session.user("Go.")
-    session.read("/work/app/src/a.py", "x = 1")
+    session.read("/code/app/src/a.py", "x = 1")
     session.call("Read", {"file_path": "src/a.py", "offset": 10, "limit": 5}, "y = 1")
-    session.bash("cd /work/app && nl -ba src/a.py | sed -n '1,20p'", "1\tx = 1")
-    session.edit("/work/app/src/a.py", "x", "y")
+    session.bash("cd /code/app && nl -ba src/a.py | sed -n '1,20p'", "1\tx = 1")
+    session.edit("/code/app/src/a.py", "x", "y")
     session.bash("sed -i s/x/y/ src/a.py", "")
     session.bash("rm -f src/b.py && echo done > log.txt", "")
     found = calls(session)

@@ -73,7 +73,7 @@ def claude(folder: Path, name: str = "session", turns: int = 12) -> ClaudeSessio
     made = ClaudeSession(folder, name)
     made.user("Port the parser to the new grammar.")
     for n in range(turns):
-        made.read(f"/work/app/part_{n}.py", lines_of(40 + n, f"part{n}"))
+        made.read(f"/code/app/part_{n}.py", lines_of(40 + n, f"part{n}"))
     return made
 
 

@@ -28,9 +28,9 @@ def asked(folder: Path, name: str = "session") -> ClaudeSession:
 def test_five_readings_of_one_file_in_an_exchange(tmp_path: Path) -> None:
     session = asked(tmp_path)
     for tool in (session.read, session.read, session.read):
-        tool("/work/app/src/area.py", TEXT)
+        tool("/code/app/src/area.py", TEXT)
     session.bash("cat src/area.py", TEXT)
-    session.bash("cd /work/app && sed -n '11,20p' src/area.py", "\n".join(TEXT.split("\n")[10:20]))
+    session.bash("cd /code/app && sed -n '11,20p' src/area.py", "\n".join(TEXT.split("\n")[10:20]))
     session.answer("Nothing to fix.")
     (finding,) = found(session)
     assert finding.code == "jit_thrash" and finding.turn == 5

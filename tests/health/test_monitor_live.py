@@ -134,11 +134,11 @@ def test_sums(tokens: list[int]) -> None:
 def recorded(tmp_path: Path) -> ClaudeSession:
     session = ClaudeSession(tmp_path)
     session.user("Rename the cache to store in every module.")
-    ids = [session.read(f"/work/app/src/m{n}.py", lines_of(80, f"m{n}")) for n in range(8)]
+    ids = [session.read(f"/code/app/src/m{n}.py", lines_of(80, f"m{n}")) for n in range(8)]
     session.clear(*ids[:4])
     session.bash("pytest -q", "12 passed")
     session.compact("Goal: rename the cache. Done: m0 to m7. Next: the tests.")
-    session.edit("/work/app/tests/t.py", "cache", "store")
+    session.edit("/code/app/tests/t.py", "cache", "store")
     session.answer("All done.")
     return session
 
@@ -223,7 +223,7 @@ def test_only_chosen_metrics_of_a_recorded_session(tmp_path: Path) -> None:
 def test_compactions_that_a_rewind_left_behind_do_not_count(tmp_path: Path) -> None:
     made = ClaudeSession(tmp_path)
     made.user("Rename the cache.")
-    made.read("/work/app/a.py", lines_of(100, "a"))
+    made.read("/code/app/a.py", lines_of(100, "a"))
     there = made.leaf
     made.compact("Goal: rename the cache.")
     made.answer("Going on.")
@@ -241,7 +241,7 @@ def test_a_compaction_after_the_last_call_counts(tmp_path: Path) -> None:
     made = ClaudeSession(tmp_path)
     made.user("Rename the cache.")
     for number in range(4):
-        made.read(f"/work/app/{number}.py", lines_of(100, f"a{number}"))
+        made.read(f"/code/app/{number}.py", lines_of(100, f"a{number}"))
     made.compact("Goal: rename the cache.")
     metrics, series = metrics_of(made.examine())
     assert len(series) == 4 and metrics.compaction_frequency == {"full": 25, "micro": 0, "rollback": 0}

@@ -23,7 +23,7 @@ def sawtooth(tmp_path: Path, teeth: int, reads: int = 60, *, clear: bool = False
                 made.answer(content)
                 made.user("go on")
             else:
-                ids.append(made.read(f"/work/app/m{tooth}_{number}.py", content))
+                ids.append(made.read(f"/code/app/m{tooth}_{number}.py", content))
             if clear and len(ids) % 20 == 0:
                 made.clear(*ids[-20:])
         made.compact(f"Goal: port the modules. Done: batch {tooth}.")
@@ -59,7 +59,7 @@ def test_a_window_that_only_grows(tmp_path: Path) -> None:
     made = ClaudeSession(tmp_path)
     made.user("Port the modules.")
     for number in range(60):
-        made.read(f"/work/app/m{number}.py", lines_of(100, f"n{number}"))
+        made.read(f"/code/app/m{number}.py", lines_of(100, f"n{number}"))
     assert occupancy(made) == [] and heavy(made) == []
 
 

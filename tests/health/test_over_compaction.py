@@ -21,7 +21,7 @@ def found(session: ClaudeSession) -> list[Finding]:
 
 
 def path(number: int) -> str:
-    return f"/work/app/src/parser_{number}.py"
+    return f"/code/app/src/parser_{number}.py"
 
 
 def reread(

@@ -19,7 +19,7 @@ def filled(tmp_path: Path, reads: int = 20, **options: object) -> ClaudeSession:
     made = ClaudeSession(tmp_path, **options)  # type: ignore[arg-type]
     made.user("Read the modules.")
     for number in range(reads):
-        made.read(f"/work/app/m{number}.py", lines_of(100, f"w{number}"))
+        made.read(f"/code/app/m{number}.py", lines_of(100, f"w{number}"))
     return made
 
 
@@ -52,7 +52,7 @@ def test_entries_that_are_kept_for_an_hour(tmp_path: Path) -> None:
     made = ClaudeSession(tmp_path)
     made.user("Read the modules.")
     for number in range(20):
-        made.read(f"/work/app/m{number}.py", lines_of(100, f"w{number}"), hour=True)
+        made.read(f"/code/app/m{number}.py", lines_of(100, f"w{number}"), hour=True)
     made.wait(600)
     made.bash("pytest -q", "12 passed", hour=True)
     assert found(made.examine()) == []
@@ -125,7 +125,7 @@ def test_the_first_call_and_a_summary_are_no_breaks(tmp_path: Path) -> None:
 def test_a_clearing_pays_when_enough_calls_follow(tmp_path: Path, calls_after: int, fires: bool) -> None:
     made = ClaudeSession(tmp_path)
     made.user("Read the modules.")
-    ids = [made.read(f"/work/app/m{n}.py", lines_of(100, f"w{n}")) for n in range(40)]
+    ids = [made.read(f"/code/app/m{n}.py", lines_of(100, f"w{n}")) for n in range(40)]
     made.clear(*ids[:15])
     for number in range(calls_after):
         made.bash(f"echo {number}", "x")
@@ -137,7 +137,7 @@ def test_going_back_to_an_earlier_state(tmp_path: Path) -> None:
     made = filled(tmp_path, 5)
     there = made.user("Now write the tests.")
     for number in range(20):
-        made.read(f"/work/app/n{number}.py", lines_of(100, f"n{number}"))
+        made.read(f"/code/app/n{number}.py", lines_of(100, f"n{number}"))
     made.rewind(there)
     made.user("No: first the types.")
     made.bash("pytest -q", "12 passed", prompt=50_000, cached=12_000)

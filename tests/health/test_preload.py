@@ -12,7 +12,7 @@ from ctxctl.model.finding import Finding
 
 RULES = (
     "<system-reminder>\nCodebase and user instructions are shown below.\n\n"
-    "Contents of /work/app/CLAUDE.md (project instructions, checked into the codebase):\n\n"
+    "Contents of /code/app/CLAUDE.md (project instructions, checked into the codebase):\n\n"
     + lines_of(60, "rule")
     + "\n</system-reminder>"
 )
@@ -26,7 +26,7 @@ def session(
         made.user(RULES, isMeta=True)
     made.user(f"Please do task {number}.")
     if reads:
-        made.read("/work/app/docs/architecture.md", lines_of(30, "layer"))
+        made.read("/code/app/docs/architecture.md", lines_of(30, "layer"))
     made.bash("make", "ok")
     made.answer("As rule_7 says." if uses else "Done.")
     return made
@@ -46,7 +46,7 @@ def test_a_file_that_most_sessions_read_first(tmp_path: Path) -> None:
     made = [session(tmp_path, n, reads=n < 3) for n in range(5)]
     ((path, finding),) = over(made)
     assert path == str(made[2].path)
-    assert "3 of 5 sessions in /work/app read docs/architecture.md within their first 5 model calls" in finding.message
+    assert "3 of 5 sessions in /code/app read docs/architecture.md within their first 5 model calls" in finding.message
     assert "project instructions" in finding.hint
     assert finding.evidence is not None and finding.evidence.counts["readers"] == 3
 
@@ -57,7 +57,7 @@ def test_few_sessions_or_half_of_them_tell_nothing(tmp_path: Path, sessions: int
 
 
 def test_sessions_of_other_projects_do_not_count(tmp_path: Path) -> None:
-    assert over([session(tmp_path, n, reads=True, cwd="/work/app" if n % 2 else "/work/lib") for n in range(8)]) == []
+    assert over([session(tmp_path, n, reads=True, cwd="/code/app" if n % 2 else "/code/lib") for n in range(8)]) == []
 
 
 def test_what_is_read_later_is_not_read_first(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_what_is_read_later_is_not_read_first(tmp_path: Path) -> None:
     for n in range(6):
         late = session(tmp_path, n)
         late.user("And now the architecture.")
-        late.read("/work/app/docs/architecture.md", lines_of(30, "layer"))
+        late.read("/code/app/docs/architecture.md", lines_of(30, "layer"))
         late.answer("Read.")
         made.append(late)
     assert over(made) == []
@@ -77,7 +77,7 @@ def test_a_document_that_hardly_any_session_used(tmp_path: Path, users: int, tol
     assert len(found) == int(told)
     if told:
         ((_, finding),) = found
-        assert "/work/app/CLAUDE.md" in finding.message and f"and {users} of them used" in finding.message
+        assert "/code/app/CLAUDE.md" in finding.message and f"and {users} of them used" in finding.message
 
 
 def test_a_short_document_may_stay(tmp_path: Path) -> None:

@@ -143,6 +143,34 @@ def test_files_are_known_by_their_name_where_it_is_the_only_one() -> None:
     assert not one("/w/src/tokenizer.py", "changed tokenizer.pyi and mytokenizer.py")
 
 
+@pytest.mark.parametrize(
+    ("said", "figures"),
+    [
+        (["The limit is 4,096 tokens.", "So 4096 tokens it is."], {"4096"}),
+        (["The limit is 4096 tokens."], set()),  # said once
+        (["Raise it to 87.5%.", "87.5% of all calls are served."], {"87.5%"}),
+        (["The bug is at line 412.", "Line 412 is empty."], set()),
+        (["I delete 1713, 1714.", "1713 and 1714 are gone."], set()),
+        (["It ran in 0.45s.", "Again 0.45s."], set()),
+        (["filter(x__in=[1,2,3])", "[1,2,3] again"], set()),
+        (["Both are 100% done.", "100% indeed."], set()),
+        (["582 lines were added.", "GitHub says 582 lines, too."], {"582"}),
+    ],
+)
+def test_figures_are_asked_that_were_said_again_and_are_no_places(said: list[str], figures: set[str]) -> None:
+    blocks = [block(n, "assistant", text, n + 1) for n, text in enumerate(said)]
+    asked = {p.exact[0] for p in probes_of(Asked(blocks, facts_of(blocks))) if p.kind == "figure"}
+    assert asked == figures
+
+
+def test_tests_that_ran_before_the_last_change_are_no_question() -> None:
+    asked = {p.kind for p in probes_of(Asked(session(), facts_of(session())))}
+    later = block(10, "tool_call", EDIT, 8, tool_name="Edit", call_id="e2", target="/w/src/tokenizer.py")
+    blocks = [*session(), later]
+    assert "test" in asked
+    assert "test" not in {p.kind for p in probes_of(Asked(blocks, facts_of(blocks)))}
+
+
 def test_credentials_in_lost_answers_are_taken_out() -> None:
     key = "sk-ant-api03-" + "Ab1" * 30
     task = f"Deploy the service to staging with the key {key} and report the outcome of the run."

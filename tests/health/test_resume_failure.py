@@ -38,7 +38,7 @@ def resumed(folder: Path, *, name: str = "session") -> ClaudeSession:
     session = ClaudeSession(folder, name)
     session.user("Replace the date library.")
     session.todos(*LISTED)
-    session.edit("/work/app/src/parser.py", "import moment", "import dates")
+    session.edit("/code/app/src/parser.py", "import moment", "import dates")
     session.bash("git commit -am 'migrate the parser'", "[main 1a2b3c4] migrate the parser")
     session.compact(SUMMARY)
     return session
@@ -50,8 +50,8 @@ def judged(session: ClaudeSession) -> list[tuple[bool, str]]:
 
 def goes_on(session: ClaudeSession) -> None:
     session.todos(*LISTED)
-    session.read("/work/app/src/reports.py", "import moment")
-    session.edit("/work/app/src/reports.py", "import moment", "import dates")
+    session.read("/code/app/src/reports.py", "import moment")
+    session.edit("/code/app/src/reports.py", "import moment", "import dates")
     session.bash("git commit -am 'migrate the reports'", "[main 5d6e7f8] migrate the reports")
     session.answer("The reports are migrated.")
 
@@ -69,7 +69,7 @@ def repeats_edit(session: ClaudeSession) -> None:
         calls=[
             (
                 "Edit",
-                {"file_path": "/work/app/src/parser.py", "old_string": "import moment", "new_string": "import dates"},
+                {"file_path": "/code/app/src/parser.py", "old_string": "import moment", "new_string": "import dates"},
             )
         ]
     )

@@ -73,6 +73,6 @@ def test_only_sessions_of_one_project_are_held_against_each_other(tmp_path: Path
     detector = SkeletonDrift()
     notes = []
     for number, size in enumerate([8_000, 9_500, 12_000]):
-        session = one(tmp_path, size, f"s{number}", start=START + number * DAY, cwd=f"/work/{number}").examine()
+        session = one(tmp_path, size, f"s{number}", start=START + number * DAY, cwd=f"/code/{number}").examine()
         notes.append((session.path, detector.note(session)))
     assert list(detector.over(notes)) == []

@@ -15,7 +15,7 @@ def session(tmp_path: Path, calls: int = 30, **options: object) -> ClaudeSession
     made = ClaudeSession(tmp_path, **options)  # type: ignore[arg-type]
     made.user("Read the modules one after the other.")
     for number in range(calls):
-        made.read(f"/work/app/m{number}.py", lines_of(10, f"w{number}"))
+        made.read(f"/code/app/m{number}.py", lines_of(10, f"w{number}"))
     return made
 
 
@@ -36,7 +36,7 @@ def test_pauses(tmp_path: Path, pauses: int, stable: bool) -> None:
     made = session(tmp_path, 40)
     for number in range(pauses):
         made.wait(1000)
-        made.read(f"/work/app/n{number}.py", lines_of(10, f"n{number}"))
+        made.read(f"/code/app/n{number}.py", lines_of(10, f"n{number}"))
     assert is_stable(made.examine()) == stable
 
 

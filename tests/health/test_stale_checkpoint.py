@@ -24,7 +24,7 @@ SUMMARY = f"""1. Primary Request and Intent: fix the totals.
    - src/rows.py: reads the rows
    - src/later.py will be created
    - git_head: {HEAD}"""
-TOTALS, ROWS, LATER = (f"/work/app/src/{name}.py" for name in ("totals", "rows", "later"))
+TOTALS, ROWS, LATER = (f"/code/app/src/{name}.py" for name in ("totals", "rows", "later"))
 GONE = "<tool_use_error>File does not exist.</tool_use_error>"
 MODIFIED = "<tool_use_error>File has been modified since read, either by the user or by a linter.</tool_use_error>"
 NOT_FOUND = "<tool_use_error>String to replace not found in file.</tool_use_error>"
@@ -93,8 +93,8 @@ def not_there_yet(session: ClaudeSession) -> None:
 
 
 def not_named(session: ClaudeSession) -> None:
-    session.call("Read", {"file_path": "/work/app/src/guess.py"}, GONE, error=True)
-    edit(session, "/work/app/src/other.py", "x = 12345678", MODIFIED)
+    session.call("Read", {"file_path": "/code/app/src/guess.py"}, GONE, error=True)
+    edit(session, "/code/app/src/other.py", "x = 12345678", MODIFIED)
 
 
 def own_text(session: ClaudeSession) -> None:

@@ -38,7 +38,7 @@ def delegated(
             "type": "tool_use",
             "id": "toolu_sub",
             "name": "Read",
-            "input": {"file_path": "/work/app/src/routes.py"},
+            "input": {"file_path": "/code/app/src/routes.py"},
         }
         session.subagent(
             "a1b2c3",

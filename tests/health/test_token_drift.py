@@ -115,7 +115,7 @@ def steady(tmp_path: Path, factor: float, calls: int) -> Session:
     made.user("Read the modules.")
     for number in range(calls):
         made.read(
-            f"/work/app/m{number}.py", lines_of(30 + number % 7, f"w{number}"), prompt=round(made.tokens * factor)
+            f"/code/app/m{number}.py", lines_of(30 + number % 7, f"w{number}"), prompt=round(made.tokens * factor)
         )
     return made.examine()
 
@@ -140,7 +140,7 @@ def test_growth_over_a_compaction_is_not_looked_at(tmp_path: Path) -> None:
     made = ClaudeSession(tmp_path)
     made.user("Read the modules.")
     for number in range(24):
-        made.read(f"/work/app/m{number}.py", lines_of(30, f"w{number}"))
+        made.read(f"/code/app/m{number}.py", lines_of(30, f"w{number}"))
         if number % 2:
             made.compact(lines_of(5, f"s{number}"))
             made.overhead += 800

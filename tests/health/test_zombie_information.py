@@ -13,7 +13,7 @@ from ctxctl.health.detectors.zombie_information import SHARE, TOKENS, ZombieInfo
 from ctxctl.health.signals.superseded import covers
 from ctxctl.model.finding import Finding
 
-APP = "/work/app/src/app.py"
+APP = "/code/app/src/app.py"
 
 
 def found(session: ClaudeSession) -> list[Finding]:
