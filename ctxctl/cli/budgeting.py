@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ctxctl.cli import options as opt
 from ctxctl.cli.batch import Done, Skipped, deliver, each, failed_status, tell_skipped
-from ctxctl.cli.examining import examining_of, limited
+from ctxctl.cli.examining import examining_of, for_form, limited
 from ctxctl.cli.inputs import Inputs
 from ctxctl.cli.io import Progress, Streams, say
 from ctxctl.errors import ExitCode
@@ -55,7 +55,7 @@ class Run:
 
         if asked.from_ is not None:
             FORMATS.get(asked.from_)
-        self.asked, self.inputs, self.streams = asked, inputs, streams
+        self.asked, self.inputs, self.streams = asked, for_form(inputs, asked.form), streams
         loaded = load(asked.config, overrides={"max_context_tokens": asked.window})
         self.settings = settings = loaded.settings
         self.table = model_table(loaded)

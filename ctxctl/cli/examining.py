@@ -65,6 +65,13 @@ def examining_of(settings: Any, from_: str | None, subagents: bool, state: str |
     )
 
 
+def for_form(inputs: Inputs, form: opt.CheckFormat) -> Inputs:
+    """The inputs as a form needs them: what CI and monitoring read has a place for a file that can't be read, also when
+    it is the only one."""
+    one = form.value in opt.OutputFormat.__members__
+    return inputs if one else replace(inputs, single=False)
+
+
 def limited(gates: GateOptions, limits: Mapping[str, Any]) -> GateOptions:
     """Limits of the settings with those of the command line; UsageError for one that makes no sense."""
     import math
@@ -130,7 +137,7 @@ class Run:
     """Measures all inputs, holds them against the limits, and delivers one payload."""
 
     def __init__(self, asked: Asked, inputs: Inputs, streams: Streams) -> None:
-        self.asked, self.inputs, self.streams = asked, inputs, streams
+        self.asked, self.inputs, self.streams = asked, for_form(inputs, asked.form), streams
         self.measuring = Measuring(asked)
         if "regression" in self.measuring.fail_on and asked.compare_to is None:
             raise UsageError(

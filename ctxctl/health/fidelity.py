@@ -1,8 +1,8 @@
 """How much of what a window could answer can still be answered after it was compacted (requirement H5).
 
-The questions come from the facts that ctxctl finds in a session (`ctxctl.facts`). What these don't find is not asked; and
-a summary that ctxctl wrote itself from the same facts answers almost all by its making. To compare strategies of ctxctl
-with each other, look at the retention of atoms and at what later turns used, which know nothing of facts.
+The questions come from the facts that ctxctl finds in a session (`ctxctl.facts`). What these don't find is not asked;
+and a summary that ctxctl wrote itself from the same facts answers almost all by its making. To compare strategies of
+ctxctl with each other, look at the retention of atoms and at what later turns used, which know nothing of facts.
 """
 
 from __future__ import annotations

@@ -83,3 +83,12 @@ def test_what_makes_no_sense_is_said(ctxctl: Run, samples: Path, arguments: tupl
     done = ctxctl("health", *arguments, samples)
     assert (done.code, done.out) == (2, "")
     assert said in done.err
+
+
+def test_a_file_that_cannot_be_read_is_told_in_the_form_of_ci_also_when_it_is_the_only_one(
+    ctxctl: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "noise.jsonl").write_bytes(bytes(range(128, 256)) * 8)
+    done = ctxctl("health", "--output-format", "sarif", "noise.jsonl")
+    (run,) = done.json()["runs"]
+    assert done.code == 3 and "noise.jsonl" in done.out and run["invocations"][0]["executionSuccessful"] is False
