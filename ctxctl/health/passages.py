@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)*(?![\w])")
 _NUMBERED = re.compile(r"^\s*\(?\d+[.)]\s+")
 _NAME = re.compile(
     r"`(?P<code>[^`\n]{1,80})`|(?<![\w/.-])(?P<mark>(?:[\w-]*[/_.])+\w+|[a-z]+[A-Z]\w*|[A-Z][a-z]+[A-Z]\w*)|"
-    r"(?<=[a-z,] )(?P<name>[A-Z][A-Za-z\d]+)"
+    r"(?<=[a-z,] )(?P<name>[A-Z](?:[\w./-]*\w)?)"
 )
 _INSTEAD = re.compile(r"\b(?:instead of|rather than|and not|but not) ((?:(?:a|an|the|any) )?[\w./-]+(?: [\w./-]+)?)")
 _HEADING = re.compile(
@@ -93,7 +93,8 @@ def content_words(text: str) -> frozenset[str]:
 def names_of(text: str) -> frozenset[str]:
     """The words of a sentence that another may not replace: paths, code, products and people."""
     found = [m["code"] or m["mark"] or m["name"] for m in _NAME.finditer(text)]
-    return frozenset().union(*map(content_words, found)) if found else frozenset()
+    # `LO` of LO-57990 is no word of its own
+    return frozenset().union(*map(content_words, found)) & content_words(text) if found else frozenset()
 
 
 def numbers_of(text: str) -> frozenset[str]:

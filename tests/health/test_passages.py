@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from ctxctl.health.answers import Asked, Probe, answered
 from ctxctl.health.passages import boxes, contradicts
@@ -30,6 +32,12 @@ def window(text: str, kind: str = "summary", **more: object) -> Asked:
 )
 def test_a_decision_is_known_in_other_words_and_not_when_it_was_changed(text: str, answers: bool) -> None:
     assert answered(Probe("decision", "What was decided?", DECISION), window(text)) is answers
+
+
+@example("Send the lamp from LO-57990 back, and src/lib-x.ts instead of Redis-Cluster to us.")
+@given(st.text(alphabet="aZ1 `._/-,LO", max_size=60))
+def test_nothing_contradicts_itself(text: str) -> None:
+    assert not contradicts(text, text)
 
 
 def test_a_name_that_is_left_out_is_no_other_name() -> None:
