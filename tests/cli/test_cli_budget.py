@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 AXIOS = "axios-to-fetch.jsonl"
 COMPONENTS = [
     "system_prompt",
@@ -65,6 +67,7 @@ def test_gates_fail_with_the_same_json(ctxctl: Callable[..., Any], samples: Path
     assert done.err.splitlines() == failed
 
 
+@pytest.mark.slow
 def test_gates_from_the_settings(ctxctl: Callable[..., Any], samples: Path, tmp_path: Path) -> None:
     (tmp_path / ".ctxctl.yaml").write_text("gates: {max_turns: 3, components: {tool_results: 1k}}\n")
     done = ctxctl("budget", "--json", samples / AXIOS)
@@ -93,6 +96,7 @@ def test_an_unknown_window_is_told_and_does_not_pass(ctxctl: Callable[..., Any],
     assert known.code == 0
 
 
+@pytest.mark.slow
 def test_several_files(ctxctl: Callable[..., Any], samples: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken.jsonl"
     broken.write_text("nothing\n")
@@ -108,6 +112,7 @@ def test_several_files(ctxctl: Callable[..., Any], samples: Path, tmp_path: Path
     assert "All sessions" in text.out
 
 
+@pytest.mark.slow
 def test_forms(ctxctl: Callable[..., Any], samples: Path, tmp_path: Path) -> None:
     rows = list(csv.DictReader(io.StringIO(ctxctl("budget", "--output-format", "csv", samples / AXIOS).out)))
     assert [row["component"] for row in rows] == COMPONENTS

@@ -18,7 +18,7 @@ def test_annotations_on_stdout_and_the_summary_in_its_file(ctxctl: Run, samples:
     session.write_bytes((samples / "axios-to-fetch.jsonl").read_bytes())
     arguments = ("health", "--output-format", "github", "--max-cost", "0.1", session.name)
     done = ctxctl(*arguments, GITHUB_STEP_SUMMARY=str(summary))
-    assert done.code == 1 and "failed: max-cost $0.10" in done.err
+    assert done.code == 1 and "failed: a, b.jsonl: max-cost $0.10" in done.err
     first, *rest = done.out.splitlines()
     assert first.startswith(
         "::error file=a%2C b.jsonl,title=ctxctl%3A max-cost::a, b.jsonl: failed: max-cost $0.10: it is $"
@@ -46,6 +46,7 @@ def test_a_history_and_what_got_worse_since(ctxctl: Run, samples: Path, tmp_path
     assert "failed: fail-on regression" in worse.err and worse.result()["gates"][-1]["ok"] is False
 
 
+@pytest.mark.slow
 def test_a_summary_that_can_not_be_written_is_told(ctxctl: Run, samples: Path, tmp_path: Path) -> None:
     arguments = ("health", "--output-format", "github", samples / "codex-rollout.jsonl")
     files = [tmp_path, "/dev/null", *(["/proc/version"] if Path("/proc/version").is_file() else [])]

@@ -63,6 +63,7 @@ def test_damaged_files_are_told_and_the_rest_is_done(ctxctl: Run, samples: Path,
     assert named.code == 3 and "error" in entries[1] and entries[0]["result"]["metrics"]["cache_hit_rate"] > 0.9
 
 
+@pytest.mark.slow
 def test_limits_codes_and_wrong_words(ctxctl: Run, samples: Path) -> None:
     session = samples / "codex-rollout.jsonl"
     high = ctxctl("health", "-q", "--min-hit-rate", "99%", "--max-peak", "12k", session)

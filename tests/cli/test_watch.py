@@ -106,6 +106,7 @@ def test_beside_a_writer(ctxctl: Run, tmp_path: Path, samples: Path) -> None:
     assert last["compactions"] == 1
 
 
+@pytest.mark.slow
 def test_lines_and_ends(ctxctl: Run, tmp_path: Path, samples: Path) -> None:
     path = samples / "axios-to-fetch.jsonl"
     done = ctxctl("watch", "--once", path)
@@ -117,6 +118,7 @@ def test_lines_and_ends(ctxctl: Run, tmp_path: Path, samples: Path) -> None:
     assert ctxctl("watch", "--once", "--exit-on", "utilization_prepare", "--window", "25k", path).code == 1
 
 
+@pytest.mark.slow
 def test_what_can_t_be_watched(ctxctl: Run, tmp_path: Path, samples: Path) -> None:
     (tmp_path / "other.jsonl").write_text('{"a": 1}\n')
     (tmp_path / "none").mkdir()

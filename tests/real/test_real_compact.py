@@ -32,8 +32,8 @@ SESSIONS = [p for folder in FOLDERS for p in paths(folder)]
 SAMPLES = sorted(p for p in (TOOLS.parents[1] / "sample_transcripts").glob("*.json*") if p.is_file())
 EVERY = [*SESSIONS, *SAMPLES]
 SHARES = ("80%", "50%", "20%", "10%")
-QUICK = {p for p in EVERY if p.stat().st_size < 200_000 and p.parent.name != "mini-swe-agent"} | set(
-    paths("mini-swe-agent")[:3]
+QUICK = {p for p in EVERY if p.stat().st_size < 100_000 and p.parent.name != "mini-swe-agent"} | set(
+    paths("mini-swe-agent")[:1]
 )
 """Sessions of every format that are done in the normal run; the others are slow in sum."""
 UNREADABLE = {"sample_session.json": 3, "medium-conversation.jsonl": 6, "session-alpha.jsonl": 6}
