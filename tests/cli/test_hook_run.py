@@ -235,6 +235,7 @@ class TestResuming:
         assert "move to fetch" in text and "axios" not in text
         assert "state_version" not in repository.state
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("agent", ["claude-code", "codex", ""])
     @pytest.mark.parametrize("letter", ["w", "ü", "修", "\U0001f600"])
     def test_it_stays_within_what_the_agent_takes(self, repository: Repository, agent: str, letter: str) -> None:

@@ -166,6 +166,7 @@ def test_ten_in_a_row(session: Any, way: str, tmp_path: Path, monkeypatch: pytes
     chain(session, way, TARGET, turns, tmp_path, monkeypatch)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ROOMY)
 @pytest.mark.parametrize("way", ["new", "in-place", "keep-history"])
 @pytest.mark.parametrize("session", [Claude, Chat])

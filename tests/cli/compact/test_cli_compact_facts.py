@@ -88,6 +88,7 @@ kinds = [edit, bad_edit, look, red, green, commit, plan, decide, ask]
 events = st.lists(st.tuples(st.sampled_from(kinds), st.integers(0, 12)), min_size=12, max_size=40)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("session", [Claude, Chat])
 @settings(max_examples=6, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
