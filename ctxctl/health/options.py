@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from msgspec import Meta
 
@@ -52,19 +52,7 @@ class AlertOptions:
 class HealthOptions:
     """What is measured and when it is reported."""
 
-    metrics: Annotated[tuple[Metric, ...], Meta(description="measures that are computed")] = (
-        "utilization",
-        "eviction_frequency",
-        "compaction_frequency",
-        "compression_ratio",
-        "burn_rate",
-        "fidelity_score",
-        "tool_result_bloat",
-        "cache_hit_rate",
-        "resume_success_rate",
-        "token_drift",
-        "overflow_turns",
-    )
+    metrics: Annotated[tuple[Metric, ...], Meta(description="measures that are computed")] = get_args(Metric)
     alerts: AlertOptions = field(default_factory=AlertOptions)
     ignore: Annotated[tuple[str, ...], Meta(description="codes of alerts and detectors that are not reported")] = ()
     skeleton_tokens: Annotated[
